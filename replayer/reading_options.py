@@ -49,7 +49,7 @@ class ReadingOptions:
         None
     )
     date_format: Annotated[
-        str | None, typer.Option(metavar="FORMAT", help="Of dates, as in strptime: '%d/%m/%Y %H:%M:%S'.")
+        str | None, typer.Option(metavar="FORMAT", help="How dates are written, in the codes of strptime.")
     ] = None
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Accept a file of which more than a tenth of the rows cannot be read.")

@@ -18,7 +18,7 @@ LEAST_LINES = 2_000
 """Lines from which on pyarrow is worth its import of a third of a second."""
 
 
-class Column:
+class CellColumn:
     """A column of cells.
 
     Parameters
@@ -28,10 +28,10 @@ class Column:
 
     Examples
     --------
-    >>> column = Column(["7", "None", "x", "7"])
+    >>> column = CellColumn(["7", "None", "x", "7"])
     >>> column.numbers(lambda text: int(text) if text.isdecimal() else -1 if text == "None" else None)
     (array([ 7, -1, -1,  7]), [2])
-    >>> Column(["7", "8"]).numbers(int, lambda numbers: 60 * numbers)
+    >>> CellColumn(["7", "8"]).numbers(int, lambda numbers: 60 * numbers)
     (array([420, 480]), [])
     """
 
@@ -47,12 +47,12 @@ class Column:
         cell = self.cells[row]
         return cell.as_py() if hasattr(cell, "as_py") else cell
 
-    def select(self, rows: Integers) -> "Column":
+    def select(self, rows: Integers) -> "CellColumn":
         """Return the column of these rows, in this order."""
         if self.cells is None:
             cells, codes = self.coded
-            return Column([cells[code] for code in codes[rows].tolist()])
-        return Column(
+            return CellColumn([cells[code] for code in codes[rows].tolist()])
+        return CellColumn(
             self.cells.take(rows) if hasattr(self.cells, "take") else [self.cells[row] for row in rows.tolist()]
         )
 
@@ -92,10 +92,10 @@ class Column:
         bad = np.array([value is None for value in parsed], dtype=np.bool_)
         return values[codes], np.flatnonzero(bad[codes]).tolist() if bad.any() else []
 
-    def words(self, parse: Callable[[Any], str]) -> "Column":
+    def words(self, parse: Callable[[Any], str]) -> "CellColumn":
         """Return the column of the texts that cells stand for."""
         cells, codes = self.coded
-        texts = Column(None)
+        texts = CellColumn(None)
         texts.__dict__["coded"] = [parse(cell) for cell in cells], codes
         return texts
 
@@ -129,7 +129,7 @@ def _whole_of_arrow(cells: Any) -> Integers | None:
     return numbers
 
 
-def columns_of_lines(lines: Sequence[bytes], shape: Shape) -> dict[str, Column] | None:
+def columns_of_lines(lines: Sequence[bytes], shape: Shape) -> dict[str, CellColumn] | None:
     """Return the columns of many lines at once; None if pyarrow is not there, or a line is not regular.
 
     All lines must have as many fields as `shape`, in UTF-8 and without quotes. Otherwise rows are read one by one.
@@ -159,4 +159,4 @@ def columns_of_lines(lines: Sequence[bytes], shape: Shape) -> dict[str, Column] 
     if table.num_rows != len(lines):
         return None
     chunks = (column.combine_chunks() for column in table.columns)
-    return dict(zip(shape.names, map(Column, chunks), strict=True))
+    return dict(zip(shape.names, map(CellColumn, chunks), strict=True))

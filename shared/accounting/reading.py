@@ -86,7 +86,7 @@ class AccountingRows:
         self.assumed_utc = False
         """Whether dates without a time zone were taken for UTC."""
         self.assumed_limit: tuple[str, str] | None = None
-        """Column of the limits, and the unit that they were read in, if nothing states it."""
+        """CellColumn of the limits, and the unit that they were read in, if nothing states it."""
         self.passed_over = 0
         """Number of lines that were read but make no row, such as records of the server."""
         self._lines: list[Integers] = []
@@ -97,7 +97,7 @@ class AccountingRows:
         return sum(map(len, self._lines))
 
     def extend(self, lines: Sequence[int] | Integers, numbers: Mapping[str, Any], words: Mapping[str, Any]) -> None:
-        """Add rows, with the line of each. Words are texts or a `Column` of them.
+        """Add rows, with the line of each. Words are texts or a `CellColumn` of them.
 
         All calls must have the same columns.
         """

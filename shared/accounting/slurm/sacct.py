@@ -11,7 +11,7 @@ from shadowtime.shared.accounting import (
     TASKS,
     UNKNOWN,
     AccountingRows,
-    Column,
+    CellColumn,
     Instants,
     Mapped,
     Reading,
@@ -277,10 +277,10 @@ class SacctColumns:
     def take_rows(self, names: Sequence[str], lines: Sequence[int], rows: Sequence[Sequence[str]]) -> None:
         """Take rows of fields with these names, each with its line number."""
         if rows:
-            columns = map(Column, zip(*rows, strict=True))
+            columns = map(CellColumn, zip(*rows, strict=True))
             self.take(np.array(lines, dtype=np.int64), dict(zip(names, columns, strict=True)))
 
-    def take(self, lines: Integers, columns: Mapping[str, Column]) -> None:
+    def take(self, lines: Integers, columns: Mapping[str, CellColumn]) -> None:
         """Add the jobs of some rows to those that are accepted. `columns` has the values of each field."""
         if not self._begun:
             self._learn_dates(columns)
@@ -296,7 +296,7 @@ class SacctColumns:
         self._override(kept, numbers)
         words = {name: kept.columns[field] for name, field in WORDS.items() if field in kept.columns}
         words |= {name: kept.mapped[name].words(word_of) for name in WORDS if name in kept.mapped}
-        words["job_id"] = Column([""] * len(kept.lines)) if tasks is None else Column(tasks.names)
+        words["job_id"] = CellColumn([""] * len(kept.lines)) if tasks is None else CellColumn(tasks.names)
         numbers["life_step"] = np.full(len(kept.lines), LIFE)
         if tasks is not None:
             own = np.array(tasks.numbers, dtype=np.int64)
@@ -324,7 +324,7 @@ class SacctColumns:
             )
         return rows
 
-    def _learn_dates(self, columns: Mapping[str, Column]) -> None:
+    def _learn_dates(self, columns: Mapping[str, CellColumn]) -> None:
         """Learn the order of day and month from the first rows."""
         self._begun = True
         names = {*INSTANTS.values()} | {self._mapped[name].column for name in INSTANTS if name in self._mapped}
@@ -478,7 +478,7 @@ class _Kept:
     """Rows that are kept, as columns. `bad` has the reason why a row is odd, by index."""
 
     def __init__(
-        self, rows: AccountingRows, lines: Integers, columns: Mapping[str, Column], mapped: Mapping[str, Column]
+        self, rows: AccountingRows, lines: Integers, columns: Mapping[str, CellColumn], mapped: Mapping[str, CellColumn]
     ) -> None:
         self._rows = rows
         self.lines = lines
@@ -508,7 +508,7 @@ class _Kept:
     def parsed(
         self,
         name: str,
-        column: Column,
+        column: CellColumn,
         parse: Callable[[Any], int | None],
         plain: Callable[[Integers], Integers] | None = None,
     ) -> Integers:

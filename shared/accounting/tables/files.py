@@ -1,16 +1,15 @@
 """The files that tables of jobs come in: text with a delimiter, Parquet, and JSON."""
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import orjson
 
 from shadowtime.shared.accounting import (
-    Column,
+    CellColumn,
     OddRows,
     Reading,
     RowReader,
@@ -18,11 +17,11 @@ from shadowtime.shared.accounting import (
     beginning_of,
     columns_of_lines,
     lines_of,
-    whole_contents,
 )
+from shadowtime.shared.accounting.tables.blocks import BATCH, IsRow, TableBlock, TableFile
+from shadowtime.shared.accounting.tables.json_tables import JsonLines, JsonTable, is_json_lines
 from shadowtime.shared.bounds import MAX_LINES, MAX_LOG_SIZE
 from shadowtime.shared.errors import TraceError
-from shadowtime.shared.kernels import Integers
 from shadowtime.shared.quoting import quote
 
 if TYPE_CHECKING:
@@ -31,41 +30,7 @@ if TYPE_CHECKING:
 PARQUET = b"PAR1"
 """First bytes of a Parquet file."""
 
-BATCH = 65_536
-"""Rows read at a time."""
-
-MAX_JSON = 2**29
-"""Largest JSON file in bytes, unpacked, that is not a line for each row. It takes several times this memory."""
-
 DELIMITERS = (",", ";", "\t", "|")
-
-IsRow = Callable[[Mapping[str, Any]], bool]
-"""A function that returns whether the values of a row, by column, are of their kinds."""
-
-
-class TableBlock(NamedTuple):
-    """Some rows of a table: the line of each, and the columns."""
-
-    lines: Integers
-    columns: Mapping[str, Column]
-
-
-class TableFile(Protocol):
-    """A file with a table: the names of its columns, and the values of the first row."""
-
-    @property
-    def names(self) -> Sequence[str]:
-        """Names of the columns."""
-        ...
-
-    @property
-    def values(self) -> Sequence[str]:
-        """Values of the first row, as texts."""
-        ...
-
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
-        """Yield the rows. Damaged ones are counted as odd."""
-        ...
 
 
 def table_file(path: Path, reading: Reading) -> TableFile:
@@ -80,7 +45,7 @@ def table_file(path: Path, reading: Reading) -> TableFile:
     if beginning.startswith(PARQUET):
         return _ParquetFile(path)
     if beginning.lstrip()[:1] in (b"[", b"{"):
-        return _JsonLines(path) if _is_lines(beginning) else _JsonFile(path)
+        return JsonLines(path) if is_json_lines(beginning) else JsonTable(path)
     return _TextFile(path, beginning, reading)
 
 
@@ -132,7 +97,7 @@ class _TextFile:
 
     def _block(self, numbers: list[int], rows: list[list[str]]) -> Iterator[TableBlock]:
         if rows:
-            columns = map(Column, zip(*rows, strict=True))
+            columns = map(CellColumn, zip(*rows, strict=True))
             yield TableBlock(np.array(numbers, dtype=np.int64), dict(zip(self.names, columns, strict=True)))
 
 
@@ -158,7 +123,9 @@ class _ParquetFile:
         last = 0
         with _ArrowErrors(self._path), parquet.ParquetFile(self._path) as packed:
             for batch in packed.iter_batches(batch_size=BATCH):
-                columns = {name: Column(_cells(column)) for name, column in zip(self.names, batch.columns, strict=True)}
+                columns = {
+                    name: CellColumn(_cells(column)) for name, column in zip(self.names, batch.columns, strict=True)
+                }
                 yield TableBlock(np.arange(last + 1, last + 1 + batch.num_rows), columns)
                 last += batch.num_rows
                 if last > MAX_LINES:
@@ -201,81 +168,3 @@ def _cells(column: "pyarrow.Array") -> Any:
         return [None if cell is None else timedelta(seconds=cell) for cell in seconds]
     plain = pyarrow.types.is_string(column.type) and not column.null_count
     return column if plain else list(column.to_pylist())
-
-
-def _is_lines(beginning: bytes) -> bool:
-    """Return whether a JSON file has an object on each line."""
-    line = beginning.lstrip().partition(b"\n")[0]
-    try:
-        return isinstance(orjson.loads(line), dict) and b"\n" in beginning.strip()
-    except orjson.JSONDecodeError:
-        return False
-
-
-def _from_objects(rows: Sequence[tuple[int, Mapping[str, Any]]], names: Sequence[str]) -> TableBlock:
-    columns = {name: Column([row.get(name) for _, row in rows]) for name in names}
-    return TableBlock(np.array([line for line, _ in rows], dtype=np.int64), columns)
-
-
-class _JsonLines:
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        first = next(self._rows(OddRows()), None)
-        self.names: list[str] = list(dict.fromkeys(name for _, row in first or () for name in row))
-        self.values = [str(first[0][1].get(name, "")) for name in self.names] if first else []
-
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
-        for rows in self._rows(odd):
-            yield _from_objects(rows, self.names)
-
-    def _rows(self, odd: OddRows) -> Iterator[list[tuple[int, dict[str, Any]]]]:
-        last = 0
-        for block in lines_of(self._path):
-            rows: list[tuple[int, dict[str, Any]]] = []
-            for number, line in enumerate(block, last + 1):
-                try:
-                    row = orjson.loads(line) if line.strip() else None
-                except orjson.JSONDecodeError:
-                    row = line
-                if isinstance(row, dict):
-                    rows.append((number, row))
-                elif row is not None:
-                    odd.add(number, f"no object of JSON: {quote(line.decode(errors='replace'))}")
-            last += len(block)
-            if rows:
-                yield rows
-
-
-class _JsonFile:
-    """A list of objects, or what pandas writes with `orient` as `columns`, `split` or `table`."""
-
-    def __init__(self, path: Path) -> None:
-        try:
-            content = orjson.loads(whole_contents(path, MAX_JSON))
-        except orjson.JSONDecodeError as error:
-            raise TraceError(f"{path}: cannot be read as JSON: {error}") from None
-        if isinstance(content, dict) and isinstance(content.get("data"), list):
-            names = content.get("columns")
-            content = (
-                [dict(zip(names, row, strict=False)) for row in content["data"] if isinstance(row, list)]
-                if isinstance(names, list) and all(isinstance(name, str) for name in names)
-                else content["data"]
-            )
-        elif isinstance(content, dict) and content and all(isinstance(cells, dict) for cells in content.values()):
-            keys = dict.fromkeys(key for cells in content.values() for key in cells)
-            content = [{name: cells.get(key) for name, cells in content.items()} for key in keys]
-        if not isinstance(content, list) or not any(isinstance(row, dict) for row in content):
-            raise TraceError(f"{path}: expected a table in JSON: a list of objects, or an object on each line")
-        self._rows: list[Any] = content
-        self.names = list(dict.fromkeys(name for row in content[:BATCH] if isinstance(row, dict) for name in row))
-        first = next(row for row in content if isinstance(row, dict))
-        self.values = [str(first.get(name, "")) for name in self.names]
-
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
-        for first in range(0, len(self._rows), BATCH):
-            numbered = list(enumerate(self._rows[first : first + BATCH], first + 1))
-            rows = [(number, row) for number, row in numbered if isinstance(row, dict)]
-            for number, row in numbered:
-                if not isinstance(row, dict):
-                    odd.add(number, f"no object of JSON: {quote(str(row))}")
-            yield _from_objects(rows, self.names)

@@ -16,7 +16,7 @@ from shadowtime.shared.accounting import (
     TEXTS,
     UNKNOWN,
     AccountingRows,
-    Column,
+    CellColumn,
     Instants,
     Mapped,
     Reading,
@@ -27,14 +27,17 @@ from shadowtime.shared.accounting import (
     is_missing,
     is_nan,
     memory_of,
+    number_of,
     resolved,
     span_of,
+    tasks_of,
+    whole_number,
     word_of,
     zone_of,
 )
 from shadowtime.shared.accounting.slurm import GOING_ON, STATES, SacctColumns, columns_shown, is_header, state_in
-from shadowtime.shared.accounting.tables.derived import add_instants, numbers_and_ids
-from shadowtime.shared.accounting.tables.files import PARQUET, TableBlock, TableFile, delimiter_of, table_file
+from shadowtime.shared.accounting.tables.blocks import TableBlock, TableFile
+from shadowtime.shared.accounting.tables.files import PARQUET, delimiter_of, table_file
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.kernels import Integers
@@ -178,7 +181,7 @@ class _Table:
             if name in (*NUMBERS, *SPANS, *INSTANTS) and name != "job_number"
         ) and not is_missing(row[self._named["submit"].column])
 
-    def _begin(self, columns: Mapping[str, Column]) -> None:
+    def _begin(self, columns: Mapping[str, CellColumn]) -> None:
         """Find out from the first rows which columns fit, and refuse the table if one that is needed does not."""
         self.begun = True
         named = self._named
@@ -239,7 +242,7 @@ class _Table:
             self._bare_limits &= any(map(_is_bare, columns["limit"].coded[0][:100]))
             numbers["limit"] = np.where(numbers["limit"] == UNKNOWN, MAX_DURATION, numbers["limit"])
         words = {name: columns[name].words(word_of) for name in TEXTS if name in columns}
-        counted = np.arange(self._taken + 1, self._taken + 1 + len(lines)), Column([""] * len(lines))
+        counted = np.arange(self._taken + 1, self._taken + 1 + len(lines)), CellColumn([""] * len(lines))
         numbers["job_number"], words["job_id"] = (
             numbers_and_ids(columns["job_number"]) if "job_number" in columns else counted
         )
@@ -261,7 +264,7 @@ class _Table:
             words = {name: column.select(good) for name, column in words.items()}
         self.rows.extend(lines, numbers, words)
 
-    def _parsed(self, name: str, column: Column, bad: dict[int, str]) -> Integers:
+    def _parsed(self, name: str, column: CellColumn, bad: dict[int, str]) -> Integers:
         unit = self._named[name].unit or self._named[name].unit_in_name
         plain = in_seconds_all if name in INSTANTS else _as_it_is
         values, unreadable = column.numbers(self._parser(name), plain if unit is None else None)
@@ -297,3 +300,53 @@ def _as_it_is(numbers: Integers) -> Integers:
 def _is_bare(limit: Any) -> bool:
     """Return whether a limit is a number without a unit."""
     return isinstance(limit, int | float) or (isinstance(limit, str) and limit.replace(".", "", 1).isdecimal())
+
+
+def numbers_and_ids(column: CellColumn) -> tuple[Integers, CellColumn]:
+    """Return the number of each job, `UNKNOWN` if its id is no number, and the ids that are not numbers.
+
+    >>> numbers, ids = numbers_and_ids(CellColumn(["17", "17_3", "dlctk69", 18.0]))
+    >>> numbers.tolist(), [ids[row] for row in range(4)]
+    ([17, 400000017, -1, 18], ['', '17_3', 'dlctk69', ''])
+    """
+    if column.is_plain:
+        return column.numbers(int, lambda numbers: numbers)[0], CellColumn([""] * len(column))
+    return column.numbers(lambda cell: _job(cell)[0])[0], column.words(lambda cell: _job(cell)[1])
+
+
+def _job(cell: Any) -> tuple[int, str]:
+    """Return the number of a job, and its id if it is no number."""
+    if is_missing(cell) or is_nan(cell):
+        return UNKNOWN, ""
+    if not isinstance(cell, str):
+        number = count_of(cell)
+        return (UNKNOWN, str(cell)) if number is None else (number, "")
+    text = cell.strip()
+    if (number := whole_number(text)) is not None:
+        return number, ""
+    array, _, task = text.partition("_")
+    job, tasks = whole_number(array), tasks_of(task)
+    return (UNKNOWN if job is None or tasks is None or len(tasks) != 1 else number_of(job, tasks[0])), text
+
+
+def add_instants(numbers: dict[str, Integers]) -> None:
+    """Add the instants that follow from others, in place."""
+
+    def known(first: Integers, other: Integers) -> Integers:
+        return np.where(first == UNKNOWN, other, first)
+
+    def after(since: Integers, span: Integers) -> Integers:
+        return np.where((since == UNKNOWN) | (span == UNKNOWN), UNKNOWN, since + span)
+
+    if (handed_in := numbers.pop("handed_in", None)) is not None:
+        numbers["eligible"] = numbers["submit"]
+        numbers["submit"] = known(handed_in, numbers["submit"])
+    if "eligible" in numbers:
+        numbers["eligible"] = known(numbers["eligible"], numbers["submit"])
+    waits = numbers.pop("wait", None)
+    if waits is not None and "start" not in numbers:
+        numbers["start"] = after(numbers.get("eligible", numbers["submit"]), waits)
+    if "end" not in numbers:
+        stopped = np.maximum(numbers["suspended"], 0) if "suspended" in numbers else np.int64(0)
+        ended = after(numbers["start"], numbers["run_time"])
+        numbers["end"] = np.where(ended == UNKNOWN, UNKNOWN, ended + stopped)
