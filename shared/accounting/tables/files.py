@@ -19,7 +19,7 @@ from shadowtime.shared.accounting import (
     lines_of,
 )
 from shadowtime.shared.accounting.tables.blocks import BATCH, IsRow, TableBlock, TableFile
-from shadowtime.shared.accounting.tables.json_tables import JsonLines, JsonTable, is_json_lines
+from shadowtime.shared.accounting.tables.json_tables import JsonLinesTable, JsonTable, is_json_lines
 from shadowtime.shared.bounds import MAX_LINES, MAX_LOG_SIZE
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.quoting import quote
@@ -45,7 +45,7 @@ def table_file(path: Path, reading: Reading) -> TableFile:
     if beginning.startswith(PARQUET):
         return _ParquetFile(path)
     if beginning.lstrip()[:1] in (b"[", b"{"):
-        return JsonLines(path) if is_json_lines(beginning) else JsonTable(path)
+        return JsonLinesTable(path) if is_json_lines(beginning) else JsonTable(path)
     return _TextFile(path, beginning, reading)
 
 

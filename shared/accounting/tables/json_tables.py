@@ -30,7 +30,7 @@ def _from_objects(rows: Sequence[tuple[int, Mapping[str, Any]]], names: Sequence
     return TableBlock(np.array([line for line, _ in rows], dtype=np.int64), columns)
 
 
-class JsonLines:
+class JsonLinesTable:
     """A table with an object on each line."""
 
     def __init__(self, path: Path) -> None:
