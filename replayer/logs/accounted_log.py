@@ -1,5 +1,7 @@
 """Conversion of the rows of an accounting file into a log, with one job for each life."""
 
+import re
+
 import numpy as np
 
 from shadowtime.replayer.logs.quality import processors_in_use
@@ -26,6 +28,8 @@ from shadowtime.shared.bounds import MAX_AMOUNT, MAX_INTEGER
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.kernels import Flags, Integers
 from shadowtime.shared.quoting import quote
+
+_WHOLE = re.compile(r"[0-9]{1,15}\.0\Z")
 
 MOST_SHARE = 0.5
 """Share of jobs that run longer than their limits. Above it, the unit of the limits is in doubt."""
@@ -144,6 +148,10 @@ def _numbers(rows: AccountingRows) -> tuple[Integers, dict[int, str], Flags]:
     is_step = np.array([text.partition(".")[0] in jobs and "." in text for text in texts], dtype=np.bool_)
     steps: Flags = is_step[ids.codes] & unnumbered
     own = np.array([text != "" for text in texts], dtype=np.bool_)[ids.codes] & unnumbered & ~steps
+    if own.any() and all(_WHOLE.match(texts[code]) for code in np.unique(ids.codes[own]).tolist()):
+        numbers = numbers.copy()  # numbers that pandas has written with a fraction
+        numbers[own] = [int(texts[code][:-2]) for code in ids.codes[own].tolist()]
+        own[:] = False
     codes, places, inverse = np.unique(ids.codes[own], return_index=True, return_inverse=True)
     rank = np.empty(len(codes), dtype=np.int64)
     rank[np.argsort(places)] = np.arange(1, len(codes) + 1)

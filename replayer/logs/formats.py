@@ -16,6 +16,7 @@ from shadowtime.shared.accounting import (
     header_of,
     is_header,
     is_pipe,
+    is_table,
     kept,
 )
 from shadowtime.shared.errors import SettingsError, TraceError
@@ -89,9 +90,12 @@ def _stated_format(path: Path, reading: Reading) -> Format | None:
     """Return the format of a file whose fields or delimiter the user has stated; None if they do not tell."""
     if reading.fields:
         return formats()["sacct" if is_header(reading.fields, any_case=True) else "table"]
-    if reading.delimiter is None:
+    if reading.delimiter is None and not is_table(reading.columns):
         return None
-    lines = (line.decode(errors="replace") for line in first_lines(beginning_of(path)))
+    lines = [line.decode(errors="replace") for line in first_lines(beginning_of(path))]
+    if is_table(reading.columns):
+        shape = header_of(lines[0], reading.delimiter)
+        return formats()["table"] if shape is not None and shape.delimiter != " " else None
     return formats()["sacct" if any(header_of(line, reading.delimiter) for line in lines) else "table"]
 
 

@@ -59,6 +59,11 @@ def parse_columns(texts: Iterable[str]) -> dict[str, str]:
     return mapping
 
 
+def is_table(mapping: Mapping[str, str]) -> bool:
+    """Return whether a mapping is that of a table: the user names the columns of job numbers and submissions."""
+    return bool(mapping.get("job_number") and mapping.get("submit"))
+
+
 def resolved(mapping: Mapping[str, str], there: Sequence[str]) -> dict[str, Mapped]:
     """Return the mapped columns of a file with columns `there`. An empty column stands for none.
 

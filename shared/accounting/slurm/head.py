@@ -85,6 +85,11 @@ ORDERS: tuple[Sequence[str], ...] = (
 )
 """Orders of fields that are recognised without a header: ours, and those of several versions of Open XDMoD."""
 
+MAX_SHOWN, MAX_NAME = 40, 40
+"""Columns that a message shows, and characters of a name that is shown without quotes."""
+
+CPUS = {"NCPUS", "AllocCPUS", "ReqCPUS"}
+
 MAX_PREAMBLE = 20
 """Lines before the header, such as warnings."""
 
@@ -112,6 +117,7 @@ def is_header(names: Sequence[str], *, any_case: bool = False) -> bool:
     (True, False)
     """
     spelled = [KNOWN.get(name.lower(), "") for name in names]
+    any_case = any_case or not CPUS.isdisjoint(spelled)  # a table of another kind has no such columns
     known = {field for field, name in zip(spelled, names, strict=True) if field and (any_case or field == name)}
     return len(known) >= 3 and not {"JobID", "JobIDRaw"}.isdisjoint(known)
 
@@ -187,7 +193,13 @@ def columns_shown(names: Sequence[str], values: Sequence[str]) -> str:
     >>> columns_shown(["job", "t"], ["17", "2026-11-22"])
     "job '17', t '2026-11-22'"
     """
-    return ", ".join(f"{name or quote('')} {quote(value, 24)}" for name, value in zip(names, values, strict=False))
+    pairs = list(zip(names, values, strict=False))
+    shown = (f"{_plain(name)} {quote(value, 24)}" for name, value in pairs[:MAX_SHOWN])
+    return ", ".join(shown) + (f" and {len(pairs) - MAX_SHOWN} more" if len(pairs) > MAX_SHOWN else "")
+
+
+def _plain(name: str) -> str:
+    return name if name.isprintable() and 0 < len(name) < MAX_NAME else quote(name, 24)
 
 
 def refuse_repeated(path: object, names: Sequence[str]) -> None:

@@ -26,6 +26,7 @@ from shadowtime.shared.accounting import (
     instant_of,
     is_missing,
     is_nan,
+    is_table,
     memory_of,
     number_of,
     resolved,
@@ -91,9 +92,10 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     docs/accounting.md#tables.
     """
     file = table_file(path, reading)
-    if is_header(file.names):
+    if is_header(file.names) and not is_table(reading.columns):
         return _read_as_sacct(path, file, reading)
     table = _Table(path, file, reading)
+    table.require()
     for block in file.blocks(table.is_row, table.rows.odd):
         table.take(block)
     if not (table.begun or table.rows.odd.count):
@@ -148,7 +150,8 @@ class _Table:
         ours = {name: Mapped(name if name in there else OTHERWISE.get(name, name)) for name in NAMES} | self._stated
         return {name: mapped for name, mapped in ours.items() if mapped.column and mapped.column in there}
 
-    def _require(self) -> None:
+    def require(self) -> None:
+        """Raise `TraceError` if a column that is needed is missing."""
         named = self._named
         missing = [name for name in REQUIRED if name not in named]
         if not {"start", "wait"} & set(named) or not {"end", "run_time"} & set(named):
@@ -161,7 +164,9 @@ class _Table:
                 f"{self.path}: no column for {', '.join(missing)}; give --columns {options}{optional}; "
                 f"it has {self._shown}"
             )
-        if "limit" not in named:
+
+    def _note_missing_limit(self) -> None:
+        if "limit" not in self._named:
             self.rows.notes.append(f"no column for limit: its jobs have no requested time; it has {self._shown}")
 
     def _parser(self, name: str) -> Callable[[Any], Any]:
@@ -218,7 +223,8 @@ class _Table:
                 f"{self.path}: {'; '.join(wrong)}; name other columns with --columns, or leave one out with NAME=; "
                 f"it has {self._shown}"
             )
-        self._require()
+        self.require()
+        self._note_missing_limit()
         for name in (name for name in (*SPANS, *INSTANTS) if name in named):
             if named[name].unit is None and (unit := named[name].unit_in_name):
                 called = named[name].column

@@ -392,3 +392,21 @@ def test_rows_at_once_and_one_by_one_are_the_same(kind: str, tmp_path: Path, mon
     assert (traces[0].table == traces[1].table).all()
     assert (traces[0].left_out, traces[0].notes) == (traces[1].left_out, traces[1].notes)
     assert traces[0].left_out["unreadable"][0] == 1
+
+
+def test_a_table_without_needed_columns_and_with_odd_lines_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="no column for submit, processors"):
+        trace_of(tmp_path, "a,b\n1\n1,2,3\n", "log.csv")
+
+
+def test_numbers_that_pandas_wrote_with_a_fraction(tmp_path: Path) -> None:
+    row = "{},1795325000,1795325010,1795328610,4,7200\n"
+    trace = trace_of(tmp_path, TABLE + row.format("17.0") + row.format("18.0"), "log.csv", columns=MAPPED)
+    assert trace.table[:, 0].tolist() == [17, 18]
+
+
+def test_a_table_with_names_of_sacct_may_have_ids_of_any_text(tmp_path: Path) -> None:
+    text = "JobID;Submit;Start;End;Cores;Limit\nalpha-7;22.11.2026 05:00;22.11.2026 05:10;22.11.2026 06:10;8;2:00:00\n"
+    columns = "job_number=JobID,submit=Submit,start=Start,end=End,processors=Cores,limit=Limit"
+    trace = trace_of(tmp_path, text, "log.csv", columns=columns)
+    assert (jobs_of(prepare(trace, 64)), dict(trace.job_ids)) == ([(1, 0, 600, 3600, 7200, 8)], {1: "alpha-7"})
