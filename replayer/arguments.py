@@ -12,7 +12,7 @@ import typer
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from shadowtime.replayer.io import MIN_FACTOR, Pace
-from shadowtime.replayer.logs import AS_READ, PutBack, Workload, format_of, prepare, put_back, read_trace
+from shadowtime.replayer.logs import AS_READ, PutBack, Workload, format_of, prepare, put_back, read_trace, size_note
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
@@ -47,21 +47,6 @@ class Preparation:
     sizes: Sizes = "requested"
     put_back: PutBack | None = None
     load: float = 1.0
-
-
-def reading_of(
-    columns: Sequence[str] | None,
-    time_zone: str | None,
-    pools: Path | None,
-    names: Path | None,
-    names_key: Path | None,
-) -> Reading:
-    """Return the options for reading accounting files and tables."""
-    if not columns:
-        return Reading({}, time_zone, pools, names, names_key)
-    from shadowtime.shared.accounting import parse_columns  # here: few logs are tables
-
-    return Reading(parse_columns(columns), time_zone, pools, names, names_key)
 
 
 def read_clusters(
@@ -119,7 +104,8 @@ def _prepared(
         trace = read_trace(path, preparation.reading)
         if preparation.put_back is not None:
             trace = put_back(trace, preparation.put_back)
-        return prepare(trace, processors, **options), trace.notes
+        note = size_note(trace, processors, "--processors, LOG@PROCESSORS or --pools")
+        return prepare(trace, processors, **options), (*trace.notes, *([note] if note else ()))
     from shadowtime.replayer.logs import read_in_pieces  # here: few logs are read in pieces
 
     if preparation.reading != AS_READ or format_of(path) is not None:

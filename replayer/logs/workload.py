@@ -40,7 +40,8 @@ class Workload:
     uses. `skipped` counts the jobs left out by reason. `aligned` counts the jobs cut to the machine's size.
     `unix_start_time` is the Unix time of the log's second 0, if the header has it. `pools` are the parts of the
     machine, if known. `resized` has the job number, time and processors of each size change of a running job, if known;
-    shape (3, changes).
+    shape (3, changes). `assumed_size` says whether the size of the machine is the maximum number of processors in use.
+    `job_ids` has the site's id of each job whose number is not its id. `tells` is as in `Trace`.
     """
 
     name: str
@@ -52,6 +53,9 @@ class Workload:
     unused: Mapping[str, Integers] = field(default_factory=dict)
     pools: tuple[Pool, ...] | None = None
     resized: IntegerTable | None = None
+    assumed_size: bool = False
+    job_ids: Mapping[int, str] = field(default_factory=dict)
+    tells: frozenset[str] = frozenset()
 
     whole: ClassVar[bool] = True
     """Whether all jobs are in memory, so that `columns` exist."""
@@ -137,7 +141,7 @@ def prepare(
     Raises
     ------
     TraceError
-        If the log does not give the size of its machine, or no job is left.
+        If the log does not give the size of its machine, its limits are in doubt, or no job is left.
     SettingsError
         If an option is out of its range.
 
@@ -154,12 +158,16 @@ def prepare(
     ----------
     docs/algorithms.md#jobs-left-out (aligning: Nissimov 2007, section 5).
     """
+    if trace.doubt and requests != "queue-maximum":
+        raise TraceError(f"{trace.name}: {trace.doubt}")
     machine = machine_of(trace, processors)
     without = not (trace.table[:, FIELDS.index("requested_time")] > 0).any()
     keeps_all = requests == "queue-maximum" or (requests == "actual" and without)
     workload = selected(trace, machine, oversized, requests, sizes, limit, recorded=recorded, keeps_all=keeps_all)
     if not len(workload):
         raise none_left(workload)
+    if processors is None and trace.most_held is not None:
+        workload = replace(workload, assumed_size=True)
     return at_load(workload, load, recorded=recorded)
 
 
@@ -214,7 +222,15 @@ def processors_of_jobs(columns: Mapping[str, Integers], sizes: Sizes) -> Integer
 def none_left(workload: Workload) -> TraceError:
     """Return the error for a log without a job that can be replayed."""
     counts = ", ".join(f"{count} {reason}" for reason, count in workload.skipped.items())
-    return TraceError(f"{workload.name}: no job left to replay on {workload.processors} processors; skipped: {counts}")
+    advice = ""
+    if workload.skipped.get("no request"):
+        advice = (
+            "; without requested times, --requests actual takes the run time of each job as its request, and "
+            "--requests queue-maximum the longest run time of its queue"
+        )
+    return TraceError(
+        f"{workload.name}: no job left to replay on {workload.processors} processors; skipped: {counts}{advice}"
+    )
 
 
 def machine_of(trace: Trace, processors: int | None) -> int:
@@ -313,6 +329,8 @@ def selected(
         unused,
         pools,
         trace.resized,
+        job_ids=trace.job_ids,
+        tells=trace.tells,
     )
 
 

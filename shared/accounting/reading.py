@@ -1,11 +1,13 @@
 """Options for reading an accounting file, and the rows that were read."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from shadowtime.shared.accounting.odd_rows import UNREADABLE, OddRows
 from shadowtime.shared.kernels import Integers
 
 UNKNOWN = -1
@@ -18,7 +20,7 @@ NUMBERS = (
 """Fields of a job that are whole numbers: Unix times, seconds, counts, MiB or a status. Missing ones are `UNKNOWN`."""
 
 TEXTS = ("user", "account", "job_name", "partition", "qos", "node_list")
-"""Fields of a job that are words."""
+"""Fields of a job that are words. `AccountingRows` may also have `cluster`, and `job_id` if it is no number."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,9 @@ class Reading:
     """The user's options for reading a file.
 
     `columns` has the names of a table's columns by our names of fields. The paths are the files of the pools, of the
-    mapping of names, and of the key that hides names.
+    mapping of names, and of the key that hides names. `lenient` accepts any share of odd rows. `fields` are the
+    fields of a file without a header. `cluster` is the only cluster whose jobs are read. `date_format` is as in
+    `strptime`.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -34,6 +38,11 @@ class Reading:
     pools: Path | None = None
     names: Path | None = None
     names_key: Path | None = None
+    lenient: bool = False
+    fields: tuple[str, ...] = ()
+    delimiter: str | None = None
+    cluster: str | None = None
+    date_format: str | None = None
 
 
 class Words:
@@ -43,9 +52,13 @@ class Words:
         self.values: dict[str, int] = {}
         self._codes: list[Integers] = []
 
-    def extend(self, words: Iterable[str]) -> None:
-        """Add the words of further rows."""
+    def extend(self, words: Any) -> None:
+        """Add the words of further rows: texts, or a column of them."""
         known = self.values
+        if hasattr(words, "coded"):
+            texts, codes = words.coded
+            self._codes.append(np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int32)[codes])
+            return
         self._codes.append(np.array([known.setdefault(word, len(known)) for word in words], dtype=np.int32))
 
     @property
@@ -69,6 +82,13 @@ class AccountingRows:
         self.notes: list[str] = []
         self.left_out: dict[str, tuple[int, str]] = {}
         """Number of rows left out, by reason, with a description of the first of these rows."""
+        self.odd = OddRows()
+        self.assumed_utc = False
+        """Whether dates without a time zone were taken for UTC."""
+        self.assumed_limit: tuple[str, str] | None = None
+        """CellColumn of the limits, and the unit that they were read in, if nothing states it."""
+        self.passed_over = 0
+        """Number of lines that were read but make no row, such as records of the server."""
         self._lines: list[Integers] = []
         self._numbers: dict[str, list[Integers]] = {}
         self._words: dict[str, Words] = {}
@@ -76,10 +96,11 @@ class AccountingRows:
     def __len__(self) -> int:
         return sum(map(len, self._lines))
 
-    def extend(
-        self, lines: Sequence[int], numbers: Mapping[str, Sequence[int]], words: Mapping[str, Iterable[str]]
-    ) -> None:
-        """Add rows, with the line of each. All calls must have the same columns."""
+    def extend(self, lines: Sequence[int] | Integers, numbers: Mapping[str, Any], words: Mapping[str, Any]) -> None:
+        """Add rows, with the line of each. Words are texts or a `CellColumn` of them.
+
+        All calls must have the same columns.
+        """
         self._lines.append(np.array(lines, dtype=np.int64))
         for name, values in numbers.items():
             self._numbers.setdefault(name, []).append(np.array(values, dtype=np.int64))
@@ -90,6 +111,18 @@ class AccountingRows:
         """Record that `count` rows are left out for a reason. `example` describes the first of them."""
         before, first = self.left_out.get(reason, (0, example))
         self.left_out[reason] = before + count, first
+
+    def require_few_odd(self, path: Path, *, lenient: bool) -> None:
+        """Count the odd rows among those left out, and add a note on them. All rows of the file must have been read.
+
+        Raises `TraceError` if they are more than a tenth of all rows, unless `lenient`.
+        """
+        if not self.odd.count:
+            return
+        read = len(np.unique(self.lines)) + sum(count for count, _ in self.left_out.values()) + self.passed_over
+        self.odd.require_few(path, read, lenient=lenient)
+        self.notes.insert(0, self.odd.note(read))
+        self.left_out = {UNREADABLE: (self.odd.count, self.odd.quoted), **self.left_out}
 
     def has(self, name: str) -> bool:
         """Return whether the file has a column."""

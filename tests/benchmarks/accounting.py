@@ -1,5 +1,7 @@
 """A year of a cluster, and ten at once, read as text of sacct, CSV and Parquet: seconds, memory, and the same jobs.
 
+The seconds of the reader alone are paired with those of pandas for the same file.
+
 What is multiplied is what a real Slurm accounted, with everything that happens to jobs in it.
 """
 
@@ -7,16 +9,16 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from shadowtime.replayer.logs.formats import read_trace
+from shadowtime.replayer.logs.formats import formats, read_trace
 from shadowtime.replayer.logs.workload import prepare
+from shadowtime.shared.accounting.mapping import parse_columns
 from shadowtime.shared.accounting.reading import Reading
-from shadowtime.shared.accounting.table import parse_columns
 from shadowtime.shared.cli.command_line import run_app
 from shadowtime.shared.cli.paths import ROOT
 from tests.benchmarks.memory import peak, resident
@@ -87,11 +89,27 @@ def multiplied(names: list[str], rows: list[list[str]], jobs: int) -> Iterator[l
             yield new
 
 
+def read_by_pandas(path: Path) -> Callable[[], object]:
+    """Return a function that reads a file by pandas."""
+    import pandas as pd
+
+    if path.suffix == ".parquet":
+        return lambda: pd.read_parquet(path)
+    return lambda: pd.read_csv(path, sep="|" if path.suffix == ".txt" else ",")
+
+
+def seconds_of(read: Callable[[], object]) -> float:
+    """Return the seconds of the processor that a call takes."""
+    begun = time.process_time()
+    read()
+    return time.process_time() - begun
+
+
 def main(path: Path) -> None:
     """Read a file and print what that took."""
     columns = {} if path.suffix == ".txt" else parse_columns([COLUMNS])
-    if columns:
-        pass
+    readers = read_by_pandas(path), lambda: formats()["sacct" if not columns else "table"].read(path, Reading(columns))
+    by_pandas, by_us = (min(seconds_of(reader) for _ in range(3)) for reader in readers)
     before, begun = resident(), time.process_time()
     workload = prepare(read_trace(path, Reading(columns)), recorded=True)
     seconds = time.process_time() - begun
@@ -103,6 +121,7 @@ def main(path: Path) -> None:
                 "benchmark": "accounting",
                 "format": path.suffix,
                 "jobs": len(workload),
+                "reader_by_pandas": round(by_us / by_pandas, 2),
                 "seconds_per_100000": round(seconds / len(workload) * 1e5, 2),
                 "mebibytes_per_100000": round((peak() - before) / len(workload) * 1e5, 1),
                 "workload": digest[:16],

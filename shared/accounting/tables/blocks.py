@@ -1,0 +1,38 @@
+"""Blocks of rows of a table, and the file that yields them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from shadowtime.shared.accounting import CellColumn, OddRows
+from shadowtime.shared.kernels import Integers
+
+BATCH = 65_536
+"""Rows read at a time."""
+
+IsRow = Callable[[Mapping[str, Any]], bool]
+"""A function that returns whether the values of a row, by column, are of their kinds."""
+
+
+class TableBlock(NamedTuple):
+    """Some rows of a table: the line of each, and the columns."""
+
+    lines: Integers
+    columns: Mapping[str, CellColumn]
+
+
+class TableFile(Protocol):
+    """A file with a table: the names of its columns, and the values of the first row."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the columns."""
+        ...
+
+    @property
+    def values(self) -> Sequence[str]:
+        """Values of the first row, as texts."""
+        ...
+
+    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
+        """Yield the rows. Damaged ones are counted as odd."""
+        ...

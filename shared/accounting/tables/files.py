@@ -1,0 +1,170 @@
+"""The files that tables of jobs come in: text with a delimiter, Parquet, and JSON."""
+
+import zlib
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shadowtime.shared.accounting import (
+    CellColumn,
+    OddRows,
+    Reading,
+    RowReader,
+    Shape,
+    beginning_of,
+    columns_of_lines,
+    lines_of,
+)
+from shadowtime.shared.accounting.tables.blocks import BATCH, IsRow, TableBlock, TableFile
+from shadowtime.shared.accounting.tables.json_tables import JsonLinesTable, JsonTable, is_json_lines
+from shadowtime.shared.bounds import MAX_LINES, MAX_LOG_SIZE
+from shadowtime.shared.errors import TraceError
+from shadowtime.shared.quoting import quote
+
+if TYPE_CHECKING:
+    import pyarrow
+
+PARQUET = b"PAR1"
+"""First bytes of a Parquet file."""
+
+DELIMITERS = (",", ";", "\t", "|")
+
+
+def table_file(path: Path, reading: Reading) -> TableFile:
+    """Return the table in a file.
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be read or is no table.
+    """
+    beginning = beginning_of(path)
+    if beginning.startswith(PARQUET):
+        return _ParquetFile(path)
+    if beginning.lstrip()[:1] in (b"[", b"{"):
+        return JsonLinesTable(path) if is_json_lines(beginning) else JsonTable(path)
+    return _TextFile(path, beginning, reading)
+
+
+def delimiter_of(line: str) -> str:
+    """Return the most frequent delimiter of a line.
+
+    >>> delimiter_of("job;submit;start"), delimiter_of("job,submit;x,start")
+    (';', ',')
+    """
+    return max(DELIMITERS, key=line.count)
+
+
+class _TextFile:
+    def __init__(self, path: Path, beginning: bytes, reading: Reading) -> None:
+        self._path = path
+        lines = [line.decode(errors="surrogateescape") for line in beginning.splitlines()]
+        self._skipped = next((at for at, line in enumerate(lines) if line.strip()), 0)
+        head = lines[self._skipped] if lines else ""
+        delimiter = reading.delimiter or delimiter_of(head)
+        names = Shape((), delimiter, quoted=True).split(head)
+        if reading.fields:
+            self._skipped -= names != list(reading.fields)
+            names = list(reading.fields)
+        names = [name.strip() for name in names]
+        if not names[-1]:  # a delimiter at the end of each line
+            names.pop()
+        self.names = names
+        self._shape = Shape(names, delimiter, quoted=True)
+        first = next((line for line in lines[self._skipped + 1 :] if line.strip()), "")
+        self.values: Sequence[str] = self._shape.split(first) if first else ()
+
+    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
+        reader = RowReader(self._shape, lambda fields: is_row(dict(zip(self.names, fields, strict=True))), odd)
+        last, to_skip = 0, self._skipped + 1
+        for block in lines_of(self._path):
+            skipped, to_skip = min(to_skip, len(block)), max(to_skip - len(block), 0)
+            block, last = block[skipped:], last + skipped
+            regular = None if reader.waits else columns_of_lines(block, self._shape)
+            if regular is not None:
+                yield TableBlock(np.arange(last + 1, last + 1 + len(block)), regular)
+            else:
+                lines = [(number, line.decode(errors="surrogateescape")) for number, line in enumerate(block, last + 1)]
+                yield from self._block(*reader.take(lines))
+            last += len(block)
+        numbers, rows, cut = reader.finish()
+        yield from self._block(numbers, rows)
+        if cut is not None:
+            odd.add(cut[0], f"cut off: {quote(cut[1])}")
+
+    def _block(self, numbers: list[int], rows: list[list[str]]) -> Iterator[TableBlock]:
+        if rows:
+            columns = map(CellColumn, zip(*rows, strict=True))
+            yield TableBlock(np.array(numbers, dtype=np.int64), dict(zip(self.names, columns, strict=True)))
+
+
+class _ParquetFile:
+    def __init__(self, path: Path) -> None:
+        try:
+            from pyarrow import parquet  # here, since this import takes a third of a second
+        except ModuleNotFoundError:
+            raise TraceError(f"{path}: to read Parquet, pip install 'shadowtime[frames]'") from None
+        if path.stat().st_size > MAX_LOG_SIZE:
+            raise TraceError(f"{path}: the log is too large; the maximum is {MAX_LOG_SIZE:,} bytes")
+        self._path = path
+        with _ArrowErrors(path), parquet.ParquetFile(path) as packed:
+            self.names: Sequence[str] = packed.schema_arrow.names
+            batch = next(packed.iter_batches(batch_size=1), None)
+            self.values: Sequence[str] = (
+                () if batch is None else [str(column.to_pylist()[0]) for column in batch.columns if len(column)]
+            )
+
+    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
+        from pyarrow import parquet
+
+        last = 0
+        with _ArrowErrors(self._path), parquet.ParquetFile(self._path) as packed:
+            for batch in packed.iter_batches(batch_size=BATCH):
+                columns = {
+                    name: CellColumn(_cells(column)) for name, column in zip(self.names, batch.columns, strict=True)
+                }
+                yield TableBlock(np.arange(last + 1, last + 1 + batch.num_rows), columns)
+                last += batch.num_rows
+                if last > MAX_LINES:
+                    raise TraceError(f"{self._path}: a table has at most {MAX_LINES:,} rows")
+
+
+class _ArrowErrors:
+    """Context in which an error of pyarrow becomes one that names the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        import pyarrow
+
+        kinds = (pyarrow.ArrowException, OSError, EOFError, zlib.error, ValueError, ArithmeticError, LookupError)
+        if isinstance(error, kinds):
+            first = (str(error) or type(error).__name__).splitlines()[0]
+            raise TraceError(f"{self._path}: cannot be read as a table: {first}") from error
+
+
+def _cells(column: "pyarrow.Array") -> Any:
+    """Return the cells of a column. Timestamps become Unix seconds, or dates if they have no time zone."""
+    import pyarrow
+    from pyarrow import compute
+
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pyarrow.types.is_timestamp(column.type):
+        if column.type.tz is None:
+            return list(
+                compute.strftime(column.cast(pyarrow.timestamp("s"), safe=False), "%Y-%m-%dT%H:%M:%S").to_pylist()
+            )
+        return list(column.cast(pyarrow.timestamp("s", "UTC"), safe=False).cast(pyarrow.int64()).to_pylist())
+    if pyarrow.types.is_duration(column.type):
+        seconds = column.cast(pyarrow.duration("s"), safe=False).cast(pyarrow.int64()).to_pylist()
+        return [None if cell is None else timedelta(seconds=cell) for cell in seconds]
+    plain = pyarrow.types.is_string(column.type) and not column.null_count
+    return column if plain else list(column.to_pylist())

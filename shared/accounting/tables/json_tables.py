@@ -1,0 +1,98 @@
+"""Tables in JSON: a list of objects, an object on each line, or what pandas writes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from shadowtime.shared.accounting import CellColumn, OddRows, lines_of, whole_contents
+from shadowtime.shared.accounting.tables.blocks import BATCH, IsRow, TableBlock
+from shadowtime.shared.errors import TraceError
+from shadowtime.shared.quoting import quote
+
+MAX_JSON = 2**29
+"""Largest JSON file in bytes, unpacked, that is not a line for each row. It takes several times this memory."""
+
+
+def is_json_lines(beginning: bytes) -> bool:
+    """Return whether a JSON file has an object on each line."""
+    line = beginning.lstrip().partition(b"\n")[0]
+    try:
+        return isinstance(orjson.loads(line), dict) and b"\n" in beginning.strip()
+    except orjson.JSONDecodeError:
+        return False
+
+
+def _from_objects(rows: Sequence[tuple[int, Mapping[str, Any]]], names: Sequence[str]) -> TableBlock:
+    columns = {name: CellColumn([row.get(name) for _, row in rows]) for name in names}
+    return TableBlock(np.array([line for line, _ in rows], dtype=np.int64), columns)
+
+
+class JsonLinesTable:
+    """A table with an object on each line."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        first = next(self._rows(OddRows()), None)
+        self.names: list[str] = list(dict.fromkeys(name for _, row in first or () for name in row))
+        self.values = [str(first[0][1].get(name, "")) for name in self.names] if first else []
+
+    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
+        """Yield the rows, as `TableFile` does."""
+        for rows in self._rows(odd):
+            yield _from_objects(rows, self.names)
+
+    def _rows(self, odd: OddRows) -> Iterator[list[tuple[int, dict[str, Any]]]]:
+        last = 0
+        for block in lines_of(self._path):
+            rows: list[tuple[int, dict[str, Any]]] = []
+            for number, line in enumerate(block, last + 1):
+                try:
+                    row = orjson.loads(line) if line.strip() else None
+                except orjson.JSONDecodeError:
+                    row = line
+                if isinstance(row, dict):
+                    rows.append((number, row))
+                elif row is not None:
+                    odd.add(number, f"no object of JSON: {quote(line.decode(errors='replace'))}")
+            last += len(block)
+            if rows:
+                yield rows
+
+
+class JsonTable:
+    """A list of objects, or what pandas writes with `orient` as `columns`, `split` or `table`."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            content = orjson.loads(whole_contents(path, MAX_JSON))
+        except orjson.JSONDecodeError as error:
+            raise TraceError(f"{path}: cannot be read as JSON: {error}") from None
+        if isinstance(content, dict) and isinstance(content.get("data"), list):
+            names = content.get("columns")
+            content = (
+                [dict(zip(names, row, strict=False)) for row in content["data"] if isinstance(row, list)]
+                if isinstance(names, list) and all(isinstance(name, str) for name in names)
+                else content["data"]
+            )
+        elif isinstance(content, dict) and content and all(isinstance(cells, dict) for cells in content.values()):
+            keys = dict.fromkeys(key for cells in content.values() for key in cells)
+            content = [{name: cells.get(key) for name, cells in content.items()} for key in keys]
+        if not isinstance(content, list) or not any(isinstance(row, dict) for row in content):
+            raise TraceError(f"{path}: expected a table in JSON: a list of objects, or an object on each line")
+        self._rows: list[Any] = content
+        self.names = list(dict.fromkeys(name for row in content[:BATCH] if isinstance(row, dict) for name in row))
+        first = next(row for row in content if isinstance(row, dict))
+        self.values = [str(first.get(name, "")) for name in self.names]
+
+    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
+        """Yield the rows, as `TableFile` does."""
+        for first in range(0, len(self._rows), BATCH):
+            numbered = list(enumerate(self._rows[first : first + BATCH], first + 1))
+            rows = [(number, row) for number, row in numbered if isinstance(row, dict)]
+            for number, row in numbered:
+                if not isinstance(row, dict):
+                    odd.add(number, f"no object of JSON: {quote(str(row))}")
+            yield _from_objects(rows, self.names)

@@ -1,0 +1,76 @@
+"""`shadowtime check` reports nothing impossible, and names the size of the machine once."""
+
+import os
+import threading
+from pathlib import Path
+
+import orjson
+import pytest
+
+from shadowtime.replayer.commands.check import check
+from shadowtime.replayer.logs.formats import read_trace
+from shadowtime.replayer.logs.workload import prepare
+
+TABLE = "job_number,submit,start,end,processors,limit\nx.1,0,100,200,4,200\nx.2,10,100,200,4,200\n"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "log.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def facts(log: str, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, object], str]:
+    check(log, as_json=True)
+    printed = capsys.readouterr()
+    return orjson.loads(printed.out), printed.err
+
+
+def test_the_load_is_of_the_time_in_which_jobs_ran(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert facts(f"{log}@16", capsys)[0]["load"] == 0.5
+
+
+def test_a_size_that_is_stated_gets_no_remark(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert facts(f"{log}@64", capsys)[1] == ""
+    assert "8 processors were held at one time, more than the 4 that you give it" in facts(f"{log}@4", capsys)[1]
+    told = facts(str(log), capsys)[1]
+    assert "taken to have 8 processors" in told
+    assert "LOG@PROCESSORS or --pools" in told
+    assert "--processors" not in told
+
+
+def test_what_is_unknown_is_no_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text("; MaxProcs: 8\n1 0 -1 -1 -1 -1 -1 -1 -1 -1 5 1 1 1 1 1 -1 -1\n")
+    found, _ = facts(str(path), capsys)
+    assert found["load"] is None
+    assert "-1" not in orjson.dumps(found["odd"]).decode()
+    check(str(path))
+    assert "load unknown" in capsys.readouterr().out
+
+
+def test_ids_are_shown_beside_numbers(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    odd = facts(f"{log}@2", capsys)[0]["odd"]
+    assert "job 1 ('x.1'): 4 of 2 processors" in orjson.dumps(odd).decode()
+
+
+def test_unreadable_rows_are_in_the_first_line(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log.write_text(TABLE + "".join(f"{at},0,1,9,1,9\n" for at in range(20)) + "soon\n")
+    check(f"{log}@64")
+    assert "1 more rows cannot be read" in " ".join(capsys.readouterr().out.split("\n")[:2])
+
+
+def test_the_size_of_a_machine_is_assumed_only_if_nobody_states_it(log: Path) -> None:
+    assert prepare(read_trace(log)).assumed_size
+    assert not prepare(read_trace(log), 64).assumed_size
+
+
+def test_a_log_may_come_from_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(TABLE,))
+    writer.start()
+    trace = read_trace(pipe)
+    writer.join()
+    assert (trace.name, len(trace.table)) == ("pipe", 2)
