@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from shadowtime.shared.accounting import pbs, sacct, table
     from shadowtime.shared.accounting.durations import seconds_of
     from shadowtime.shared.accounting.instants import MAX_UNIX, Instants, whole_number, zone_of
-    from shadowtime.shared.accounting.job_numbers import LIFE, TASKS, number_of, tasks_of
+    from shadowtime.shared.accounting.job_numbers import LIFE, TASKS, number_of, task_of, tasks_of
     from shadowtime.shared.accounting.lives import Lives, in_order_of_time, joined_sizes, own_numbers, repeated
     from shadowtime.shared.accounting.machine_parts import NONE, MachineParts, gpus_of, parts_of_nodes, read_parts
     from shadowtime.shared.accounting.names import KINDS, Names, read_key, read_names

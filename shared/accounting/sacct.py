@@ -5,7 +5,7 @@ from pathlib import Path
 
 from shadowtime.shared.accounting.durations import seconds_of
 from shadowtime.shared.accounting.instants import Instants, whole_number, zone_of
-from shadowtime.shared.accounting.job_numbers import LIFE, TASKS, number_of, tasks_of
+from shadowtime.shared.accounting.job_numbers import LIFE, SPANS, TASKS, is_federated, number_of, tasks_of
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.sacct_values import EXPECTED, limit_of, nodes_of, resources_of, whole
 from shadowtime.shared.accounting.text_file import ends_with_a_line, lines_of
@@ -188,12 +188,16 @@ class _Reader:
                 started[at] = UNKNOWN
         asked, had = (columns.get(name, [""] * len(lines)) for name in ("ReqTRES", "AllocTRES"))
         resources = [resources_of(text or before) for before, text in zip(asked, had, strict=True)]
+        raw_numbers = every("JobIDRaw", whole)
         numbers = {
             "job_number": [
-                number if own is None else own
-                for number, own in zip(every("JobIDRaw", whole), numbers_of_jobs, strict=True)
+                number_of(number) if own is None else own
+                for number, own in zip(raw_numbers, numbers_of_jobs, strict=True)
             ],
-            "life_step": [LIFE if own is None else LIFE * TASKS for own in numbers_of_jobs],
+            "life_step": [
+                LIFE * (TASKS if own is not None else SPANS if is_federated(number) else 1)
+                for number, own in zip(raw_numbers, numbers_of_jobs, strict=True)
+            ],
             "submit": every("Submit", self.instants),
             "start": started,
             "end": every("End", self.instants),

@@ -1,6 +1,8 @@
 """Observations of job lives from accounting records."""
 
-from collections.abc import Iterable, Mapping
+import logging
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +10,6 @@ import numpy as np
 
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
 from shadowtime.shared.accounting import (
-    LIFE,
-    TASKS,
     TEXTS,
     UNKNOWN,
     AccountingRows,
@@ -19,28 +19,60 @@ from shadowtime.shared.accounting import (
     joined_sizes,
     repeated,
     sacct,
+    task_of,
     zone_of,
 )
 from shadowtime.shared.bounds import MAX_DURATION, MAX_TIME
 from shadowtime.shared.cluster import OUTCOMES
-from shadowtime.shared.errors import FollowError, TraceError
+from shadowtime.shared.cli import FewAMinute
+from shadowtime.shared.errors import TraceError
+from shadowtime.shared.quoting import quote, truncate
+
+log = logging.getLogger("shadowtime.follow.accounting")
+log.addFilter(FewAMinute())
 
 
-def observations_in(path: Path, source: str) -> list[JobObservation]:
-    """Return the observations in a file with output of sacct.
+def observations_of_rows(rows: Iterable[Sequence[str]], source: str) -> tuple[list[JobObservation], int]:
+    """Return the observations in rows of sacct's `FIELDS`, and the number of rows that cannot be read.
 
-    Raises
-    ------
-    FollowError
-        If the file is cut off or invalid. The message names the source of the file (`source`).
+    Such a row is left out and logged with the `source` of the rows. It cannot be read at the next attempt either.
     """
-    try:
-        rows = sacct.read(path, Reading())
-    except TraceError as error:
-        raise FollowError(str(error).replace(str(path), source)) from None
-    if "line cut off" in rows.left_out:
-        raise FollowError(f"{source}: its output is cut off")
+    with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
+        file = Path(folder) / "rows"
+        _write(file, ("|".join(row) for row in rows))
+        try:
+            return _observations_in(file), 0
+        except TraceError:
+            lines = file.read_text(errors="surrogateescape").split("\n")[1:-1]
+            readable = _readable(lines, file, source)
+            _write(file, readable)
+            return _observations_in(file), len(lines) - len(readable)
+
+
+def _observations_in(file: Path) -> list[JobObservation]:
+    rows = sacct.read(file, Reading())
     return observations_of(rows) if len(rows) else []
+
+
+def _write(file: Path, lines: Iterable[str]) -> None:
+    with file.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as out:
+        out.write("|".join(sacct.FIELDS) + "\n")
+        out.writelines(line + "\n" for line in lines)
+
+
+def _readable(lines: Sequence[str], file: Path, source: str) -> list[str]:
+    """Return the lines that can be read. `file` is overwritten. O(lines + unreadable lines · log lines) readings."""
+    _write(file, lines)
+    try:
+        sacct.read(file, Reading())
+    except TraceError as error:
+        if len(lines) == 1:
+            reason = str(error).replace(f"{file}, line 2", source)
+            log.warning("%s: left out: %s", truncate(reason), quote(lines[0]))
+            return []
+        middle = len(lines) // 2
+        return _readable(lines[:middle], file, source) + _readable(lines[middle:], file, source)
+    return list(lines)
 
 
 def observations_of(rows: AccountingRows) -> list[JobObservation]:
@@ -60,14 +92,12 @@ def observations_of(rows: AccountingRows) -> list[JobObservation]:
     for row, time, processors in resized:
         sizes.setdefault(row, []).append((time, processors))
     usable = ~(again | joined | (numbers == UNKNOWN) | (lives.submit == UNKNOWN))
-    tasks = np.where(rows.column("life_step") == LIFE * TASKS, numbers // LIFE - 1, -1)
-    jobs = np.where(tasks >= 0, numbers % LIFE, numbers)
+    keys = [(*task_of(number), submit) for number, submit in zip(numbers.tolist(), lives.submit.tolist(), strict=True)]
     words = [[list(rows.words(name).values)[code] for code in rows.words(name).codes.tolist()] for name in TEXTS]
     amounts = {name: rows.column(name).tolist() for name in ("nodes", "memory", "gpus", "whole_nodes")}
     instants = {"eligible": lives.eligible, "start": lives.start, "end": lives.end, "run_time": lives.run_time}
     amounts |= {name: column.tolist() for name, column in instants.items()}
     amounts |= {"limit": limit.tolist(), "processors": size.tolist(), "status": status.tolist()}
-    keys = np.stack([jobs, tasks, lives.submit], axis=1).tolist()
     return [
         observation_of(
             LifeKey(*keys[row]),

@@ -1,6 +1,7 @@
 """The known lives of jobs, indexed by key, number and job."""
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 from shadowtime.services.follower.cluster.job_life import JobLife
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
@@ -31,6 +32,41 @@ class KnownLives:
         """Return all lives of the job of `key`."""
         return self._of_job.get((key.job, key.task), [])
 
+    def in_picture(self, observation: JobObservation) -> JobObservation:
+        """Return an observation of the cluster with the key of its life.
+
+        A job that is requeued because its node does not answer keeps its submission. Its number of requeues grows.
+        """
+        lives = self._with_submission(observation.key)
+        if not lives:
+            return observation
+        known = next((life for life in lives if life.restarts is not None and life.restarts == observation.life), None)
+        last = lives[-1]
+        key = known.key if known else last.key if last.may_be(observation) else last.key._replace(again=len(lives))
+        return replace(observation, key=key) if key != observation.key else observation
+
+    def in_accounting(self, observation: JobObservation) -> JobObservation:
+        """Return an observation of accounting with the key of its life.
+
+        Accounting has one row for all lives with the same submission, and overwrites it. In a row without duration,
+        the start is that of a later life, and the end that of the life before.
+        """
+        lives = self._with_submission(observation.key)
+        if not lives:
+            return observation
+        if observation.state != "over":
+            return replace(observation, key=lives[-1].key)
+        life = next((life for life in lives if life.started is not None and life.started == observation.start), None)
+        if life is None and observation.start == observation.end:
+            life = next((life for life in lives if life.open and life.started is not None), None)
+            observation = replace(observation, start=life.started if life else observation.start, run_time=None)
+        return replace(observation, key=(life or lives[-1]).key)
+
+    def _with_submission(self, key: LifeKey) -> list[JobLife]:
+        return sorted(
+            (life for life in self.of_job(key) if life.key.submit == key.submit), key=lambda life: life.key.again
+        )
+
     def too_many(self, key: LifeKey) -> bool:
         """Return whether a job has `MAX_LIVES` lives. No real job has so many.
 
@@ -44,9 +80,9 @@ class KnownLives:
         The new life follows the known lives of its job, but precedes lives with later submissions. A life that is
         known from events of the log is not added again. It gets its true key instead.
         """
-        job, task, submit = observation.key
+        job, task, submit, _ = observation.key
         of_job = self.of_job(observation.key)
-        later = [other.index for other in of_job if other.key.submit > submit]
+        later = [other.index for other in of_job if other.key > observation.key]
         index = min(later) - 1 if later else max((other.index for other in of_job), default=-1) + 1
         index = max(index, 0) if observation.life is None else observation.life
         while (number := number_of(job, None if task < 0 else task, index)) in self.by_number:

@@ -10,11 +10,16 @@ State = Literal["waiting", "running", "suspended", "over"]
 
 
 class LifeKey(NamedTuple):
-    """Key of one life of a job. A requeued job has a new `submit` time. `task` is its index in an array, or -1."""
+    """Key of one life of a job. `task` is its index in an array, or -1.
+
+    A requeued job mostly has a new `submit` time. If its node did not answer, it keeps the old one. `again` counts the
+    earlier lives with the same `submit`; accounting does not tell them apart.
+    """
 
     job: int
     task: int
     submit: int
+    again: int = 0
 
 
 @dataclass(slots=True)
@@ -68,7 +73,8 @@ class JobObservation:
 class Node(NamedTuple):
     """A node: its partitions, its processors, memory in MiB and GPUs, and the number of `usable` processors.
 
-    If no job may start on a node, only its allocated processors are usable.
+    `held` processors are allocated. If no job may start on a node, only these are usable. An `awakened` node is down to
+    save power, or on its way up.
     """
 
     name: str
@@ -77,6 +83,8 @@ class Node(NamedTuple):
     memory: int
     gpus: int
     usable: int
+    held: int = 0
+    awakened: bool = False
 
     @property
     def has(self) -> dict[str, int]:

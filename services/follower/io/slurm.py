@@ -123,7 +123,7 @@ class SlurmSource(Mirrored):
 
     name: ClassVar[str] = "slurm"
     takes: ClassVar[frozenset[str]] = frozenset(
-        {"timeout", "patience", "via", "jobcomp", "rest", "rest_token_file", "rest_user"}
+        {"timeout", "patience", "via", "slurm_cluster", "jobcomp", "rest", "rest_token_file", "rest_user"}
     )
 
     def __init__(self, options: FollowOptions) -> None:
@@ -209,7 +209,14 @@ class SlurmSource(Mirrored):
         if load is None:
             return int(time.time()) - WITHOUT_CLOCK
         before, self._seen = self._seen, load
-        if before is not None and before.since == load.since and load.time > before.time:
+        if load.seconds is None:
+            self.load.share = None
+        elif (
+            before is not None
+            and before.seconds is not None
+            and before.since == load.since
+            and load.time > before.time
+        ):
             self.load.share = (load.seconds - before.seconds) / (load.time - before.time)
             if self.load.share < MOST / 4:
                 self.every = max(self.every / 2, self._options.every)
