@@ -142,6 +142,7 @@ def dashboard() -> Dashboard:
                     ("ends guessed", names.FOLLOW_GUESSED),
                     ("jobs left out", names.FOLLOW_LEFT_OUT),
                     ("lines refused", names.FOLLOW_REFUSED),
+                    ("starts held back", names.FOLLOW_HELD_BACK),
                 )
             ],
         ),

@@ -1,4 +1,4 @@
-"""A real Slurm with what makes logs go wrong at sites: an epilog, preemption, power saving, typed GPUs, two more pools."""
+"""A real Slurm with what makes logs go wrong at sites: an epilog, preemption, power saving, typed GPUs, more pools."""
 
 import threading
 from contextlib import suppress

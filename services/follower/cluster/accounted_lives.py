@@ -23,19 +23,27 @@ from shadowtime.shared.accounting import (
     zone_of,
 )
 from shadowtime.shared.bounds import MAX_DURATION, MAX_TIME
-from shadowtime.shared.cluster import OUTCOMES
 from shadowtime.shared.cli import FewAMinute
-from shadowtime.shared.errors import TraceError
+from shadowtime.shared.cluster import OUTCOMES
+from shadowtime.shared.errors import FollowError, TraceError
 from shadowtime.shared.quoting import quote, truncate
 
 log = logging.getLogger("shadowtime.follow.accounting")
 log.addFilter(FewAMinute())
+
+FEW = 10
+"""Number of unreadable rows that are left out, however few others there are."""
 
 
 def observations_of_rows(rows: Iterable[Sequence[str]], source: str) -> tuple[list[JobObservation], int]:
     """Return the observations in rows of sacct's `FIELDS`, and the number of rows that cannot be read.
 
     Such a row is left out and logged with the `source` of the rows. It cannot be read at the next attempt either.
+
+    Raises
+    ------
+    FollowError
+        If more than half of the rows, and more than `FEW`, cannot be read: then the format is not understood.
     """
     with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
         file = Path(folder) / "rows"
@@ -45,8 +53,10 @@ def observations_of_rows(rows: Iterable[Sequence[str]], source: str) -> tuple[li
         except TraceError:
             lines = file.read_text(errors="surrogateescape").split("\n")[1:-1]
             readable = _readable(lines, file, source)
+            if (refused := len(lines) - len(readable)) > max(FEW, len(readable)):
+                raise FollowError(f"{source}: {refused:,} of {len(lines):,} rows cannot be read") from None
             _write(file, readable)
-            return _observations_in(file), len(lines) - len(readable)
+            return _observations_in(file), refused
 
 
 def _observations_in(file: Path) -> list[JobObservation]:

@@ -1,20 +1,36 @@
 """Invariants of the log as it is written: one life of a job runs at a time, on processors that exist. No I/O."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from shadowtime.services.follower.cluster.job_life import JobLife
 from shadowtime.services.follower.cluster.known_lives import KnownLives
+from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
 from shadowtime.services.follower.cluster.pool_sizes import ObservedCapacity
-from shadowtime.shared.messages import Event, JobChanged, JobEnded, JobResumed, JobStarted, JobSubmitted, JobSuspended
+from shadowtime.shared.messages import (
+    Event,
+    JobChanged,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    moment,
+)
+from shadowtime.shared.quoting import quote
 
 
 class Broken(NamedTuple):
-    """An invariant that the start of a life would break, with the pool if its processors do not suffice."""
+    """An invariant that the start of a life would break.
+
+    Either the processors of the `pool` do not suffice, or an `other` life of the job runs at `time`.
+    """
 
     life: JobLife
     reason: str
+    time: int
     pool: int | None = None
+    other: JobLife | None = None
 
 
 class _Held:
@@ -46,6 +62,12 @@ class _Held:
         pool, processors = self._sizes.get(number, (0, 0))
         self.of_pool[pool] = self.of_pool.get(pool, 0) + sign * processors
 
+    def of_over(self, pool: int, seen: Mapping[LifeKey, JobObservation], time: int) -> int:
+        """Return the processors of lives that are over by `time`, though their end is published later. O(held)."""
+        over = (life for life in self.of_job.values() if _is_over(seen.get(life.key), time))
+        sizes = (self._sizes.get(life.number, (pool, 0)) for life in over)
+        return sum(size for of, size in sizes if of == pool)
+
     def resize(self, number: int, processors: int) -> None:
         if number in self._sizes:
             self.add(number, -1)
@@ -54,11 +76,20 @@ class _Held:
 
 
 def first_broken(
-    events: Iterable[Event], lives: KnownLives, rooms: ObservedCapacity, oversubscribed: Iterable[int]
+    events: Iterable[Event],
+    lives: KnownLives,
+    seen: Mapping[LifeKey, JobObservation],
+    rooms: ObservedCapacity,
+    oversubscribed: Iterable[int],
 ) -> Broken | None:
     """Return the first invariant that pending events would break; None if they break none. O(lives + events).
 
-    Pools in `oversubscribed` are known to give processors to several jobs at once.
+    Parameters
+    ----------
+    seen
+        The last observation of each life. An end in the second of a start is published a second later.
+    oversubscribed
+        Pools that are known to give processors to several jobs at once.
     """
     held, shared = _Held(lives), set(oversubscribed)
     pools: dict[int, int] = {}
@@ -72,13 +103,15 @@ def first_broken(
             pools[number] = event.pool
         if isinstance(event, JobStarted):
             other = held.of_job.get((life.key.job, life.key.task))
-            if other is not None and other is not life:
-                return Broken(life, f"its life {other.number} still runs")
+            if other is not None and other is not life and not _is_over(seen.get(other.key), moment(event)):
+                return Broken(life, f"its life {other.number} still runs", moment(event), other=other)
             pool = pools.get(number, life.asked.get("pool") or 0)
             held.begin(life, pool, event.processors)
-            if held.of_pool[pool] > rooms.configured[pool] and pool not in shared:
-                has = rooms.configured[pool]
-                return Broken(life, f"jobs hold {held.of_pool[pool]:,} processors of pool {pool}, which has {has:,}", pool)
+            excess = held.of_pool[pool] - rooms.configured[pool]
+            if excess > 0 and pool not in shared and excess > held.of_over(pool, seen, moment(event)):
+                name, has = rooms.parts.pools[pool].name, rooms.configured[pool]
+                reason = f"jobs would hold {held.of_pool[pool]:,} processors of pool {quote(name)}, which has {has:,}"
+                return Broken(life, reason, moment(event), pool)
         elif isinstance(event, JobEnded):
             if life.reported == "suspended" or number in stopped:
                 held.add(number, 1)
@@ -92,3 +125,9 @@ def first_broken(
         elif isinstance(event, JobChanged) and event.requested_processors is not None:
             held.resize(number, event.requested_processors)
     return None
+
+
+def _is_over(observation: JobObservation | None, time: int) -> bool:
+    if observation is None or observation.state != "over":
+        return False
+    return observation.end is not None and observation.end <= time

@@ -32,18 +32,21 @@ class KnownLives:
         """Return all lives of the job of `key`."""
         return self._of_job.get((key.job, key.task), [])
 
-    def in_picture(self, observation: JobObservation) -> JobObservation:
-        """Return an observation of the cluster with the key of its life.
+    def in_picture(self, observation: JobObservation, at: int) -> tuple[JobObservation, bool]:
+        """Return an observation of a picture with the key of its life, and whether its end is certain.
 
-        A job that is requeued because its node does not answer keeps its submission. Its number of requeues grows.
+        While a job is requeued, its number of requeues has grown, but its times are no longer those of the life that
+        ends. If its node does not answer, the next life keeps the submission.
         """
         lives = self._with_submission(observation.key)
-        if not lives:
-            return observation
         known = next((life for life in lives if life.restarts is not None and life.restarts == observation.life), None)
-        last = lives[-1]
-        key = known.key if known else last.key if last.may_be(observation) else last.key._replace(again=len(lives))
-        return replace(observation, key=key) if key != observation.key else observation
+        unsure = observation.state == "over" and (observation.end is None or (observation.end > at and known is None))
+        if not lives:
+            return observation, not unsure
+        last = known or lives[-1]
+        same = known or unsure or last.may_be(observation)
+        key = last.key if same else last.key._replace(again=len(lives))
+        return replace(observation, key=key) if key != observation.key else observation, not unsure
 
     def in_accounting(self, observation: JobObservation) -> JobObservation:
         """Return an observation of accounting with the key of its life.

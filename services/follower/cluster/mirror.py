@@ -103,12 +103,11 @@ class Mirror:
         """
         observations = list(observations) if whole else sorted(observations, key=self.lives.order)
         if whole:
-            observations = [self.lives.in_picture(observation) for observation in observations]
-            certain = [observation for observation in observations if not self._is_unsure(observation, at)]
-            for observation in observations if len(certain) < len(observations) else ():
-                if observation.key not in self.lives.by_key and self._is_unsure(observation, at):
+            pictured = [self.lives.in_picture(observation, at) for observation in observations]
+            observations = [observation for observation, certain in pictured if certain]
+            for observation, certain in pictured:
+                if not certain and observation.key not in self.lives.by_key:
                     self._after_unknown.setdefault(observation.key, at)
-            observations = certain
 
         for observation in observations:
             self._see(observation, at if whole else None)
@@ -123,26 +122,18 @@ class Mirror:
                 if life.reported == "left out" and life.over is None and life.key not in self._shown:
                     life.over = self.now
 
-    def _is_unsure(self, observation: JobObservation, at: int) -> bool:
-        """Return whether a picture of time `at` shows a life whose end is unknown, since its job is being requeued."""
-        if observation.state != "over":
-            return False
-        life = self.lives.by_key.get(observation.key)
-        same = life is not None and life.restarts is not None and life.restarts == observation.life
-        return observation.end is None or (observation.end > at and not same)
-
     @property
     def doubts(self) -> set[LifeKey]:
         """Keys of the lives in doubt."""
         return {*self._missing, *self._after_unknown, *self._held_back}
 
-    def answered(self, observations: Iterable[JobObservation], at: int) -> None:
+    def answered(self, observations: Iterable[JobObservation], at: int) -> set[LifeKey]:
         """Resolve doubts about missing lives by the complete answer of accounting. Call `take` with the answer before.
 
         A life that waits according to the answer really waits: squeue omits the last task of an array with a step. A
         life that has not started and is not in the answer was cancelled. Pictures have shown a life, and it runs
-        according to the answer: then it remains in doubt for all of `patience`. All other doubts are resolved by a
-        guess after at most `LAG` seconds.
+        according to the answer: then it remains in doubt for all of `patience`, and its key is returned. All other
+        doubts are resolved by a guess after at most `LAG` seconds.
         """
         answers = map(self.lives.in_accounting, observations)
         states = {observation.key: observation.state for observation in answers}
@@ -153,8 +144,16 @@ class Mirror:
                 self._let_go(key, at)
 
         going_on = ("running", "suspended")
-        kept = {key for key in self._missing if self.lives.by_key[key].restarts is not None and states.get(key) in going_on}
+        kept = {
+            key for key in self._missing if self.lives.by_key[key].restarts is not None and states.get(key) in going_on
+        }
         self._guess(at, min(LAG, self.patience), kept)
+        return kept
+
+    def nodes_of(self, key: LifeKey) -> str:
+        """Return the nodes on which a life was last seen; nothing if it was not seen by this process."""
+        seen = self._observations.get(key)
+        return "" if seen is None else seen.node_list
 
     def release(self, until: int, *, beat: bool = True) -> None:
         """Make all known events up to an instant ready to emit. With `beat`, the instant always has a scheduling point.
@@ -174,7 +173,9 @@ class Mirror:
             if not life.in_system and (pool is None or not self.rooms.fits(observation, pool)):
                 continue  # the job waits here until the growth of its pool is published
             asked = self.names.asked(observation, pool) | {"priority": order.get((key.submit, life.number))}
-            events = list(pending_events(life, observation, asked, self.lives.end_before(life), present, until))
+            if (earliest := self._earliest(life)) is None:
+                continue
+            events = list(pending_events(life, observation, asked, earliest, present, until))
             if not events and observation.state == "over" and not life.in_system and (observation.end or 0) <= until:
                 life.reported, life.over = (
                     "left out",
@@ -197,9 +198,25 @@ class Mirror:
 
         self.lives.forget(self.now - KEEP)
 
-    def _holds_back(self, events: Iterable[Event], until: int) -> bool:
-        """Return whether one of the events would break an invariant, and accounting has not been asked for long enough."""
-        broken = first_broken(events, self.lives, self.rooms, self._oversubscribed)
+    def _earliest(self, life: JobLife) -> int | None:
+        """Return the earliest time at which the wait of a life may have begun: the end of the life before.
+
+        None if the life has the submission of the life before, whose end is not known yet.
+        """
+        if life.key.again and life.reported == "nothing":
+            before = self.lives.by_key.get(life.key._replace(again=life.key.again - 1))
+            if before is not None and before.open:
+                seen = self._observations.get(before.key)
+                return seen.end if seen is not None and seen.state == "over" else None
+        return self.lives.end_before(life)
+
+    def _holds_back(self, events: Sequence[Event], until: int) -> bool:
+        """Return whether an event would break an invariant, and must wait for accounting.
+
+        After `LAG` seconds, a pool without enough processors is taken to be oversubscribed. Another life that still
+        runs is taken to have ended.
+        """
+        broken = first_broken(events, self.lives, self._observations, self.rooms, self._oversubscribed)
         if broken is None:
             self._held_back.clear()
             return False
@@ -212,7 +229,11 @@ class Mirror:
         self._held_back.clear()
         if broken.pool is not None:
             self._oversubscribed.add(broken.pool)
-        return False
+            return self._holds_back(events, until)
+        if broken.other is not None:
+            self.guessed += 1
+            self._let_go(broken.other.key, broken.time)
+        return True
 
     def next_time(self) -> int | None:
         """Return the time of the next instant that is ready; None if there is none yet."""
@@ -314,7 +335,9 @@ class Mirror:
         for key in [key for key, since in self._after_unknown.items() if until - since > patience]:
             del self._after_unknown[key]
         for key in [key for key, since in self._missing.items() if until - since > patience and key not in kept]:
-            after = [time for other in self.lives.of_job(key) if other.key > key and (time := self._begin_of(other, key))]
+            after = [
+                time for other in self.lives.of_job(key) if other.key > key and (time := self._begin_of(other, key))
+            ]
             self.guessed += self.lives.by_key[key].in_system
             self._let_go(key, min(after, default=until))
 
@@ -331,7 +354,7 @@ class Mirror:
             seen = self._observations.get(key) or published_observation(life, self.parts)
             over = replace(seen, state="over", end=end, run_time=None, outcome="killed")
             self._observations[key] = replace(over, start=life.started)
-            del self._missing[key]
+            self._missing.pop(key, None)
         else:
             self.lives.drop(life)
             for known in (self._observations, self._missing, self._after_unknown):

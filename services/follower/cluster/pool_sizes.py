@@ -60,7 +60,9 @@ class ObservedCapacity:
                     of_pool = votes.setdefault(name, {})
                     if (pool := of_node.get(node.name)) is not None:
                         of_pool[pool] = of_pool.get(pool, 0) + node.processors
-        of_partition |= {name: max(of_pool, key=lambda pool: of_pool[pool]) for name, of_pool in votes.items() if of_pool}
+        of_partition |= {
+            name: max(of_pool, key=lambda pool: of_pool[pool]) for name, of_pool in votes.items() if of_pool
+        }
         self.unknown = frozenset(name for name, of_pool in votes.items() if not of_pool)
         if (of_partition, of_node) != (self.parts.of_partition, self.parts.of_node):
             self.parts = self.parts._replace(of_partition=of_partition, of_node=of_node)

@@ -28,6 +28,13 @@ class SlurmNodes(NamedTuple):
         return {node.name for node in self.nodes if node.awakened}
 
 
+class SlurmJobs(NamedTuple):
+    """All jobs that wait or run, and those that ended recently; and the nodes of all jobs, also of uncertain ones."""
+
+    observations: Sequence[JobObservation]
+    node_lists: set[str]
+
+
 class SlurmClient(Protocol):
     """A client of Slurm. Instants are Unix seconds. Methods raise `FollowError` if an answer is missing or invalid.
 
@@ -44,8 +51,8 @@ class SlurmClient(Protocol):
         """Return the nodes and the tiers of partitions."""
         ...
 
-    async def jobs(self, machine: SlurmNodes) -> list[JobObservation]:
-        """Return all jobs that wait or run, and those that ended recently."""
+    async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
+        """Return the jobs."""
         ...
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
@@ -78,7 +85,9 @@ class ByCommands:
         if self._user is None:
             self._user = whole_number((await self._commands.text("id", "-u")).strip()) or 0
         try:
-            text = await self._commands.text(*slurm_load.SDIAG, *(() if self._cluster == squeue.LOCAL else self._cluster))
+            text = await self._commands.text(
+                *slurm_load.SDIAG, *(() if self._cluster == squeue.LOCAL else self._cluster)
+            )
             return slurm_load.load_of(text, self._user)
         except FollowError as error:
             if "denied" not in str(error).lower():
@@ -90,11 +99,11 @@ class ByCommands:
         text = await self._commands.text(*squeue.SINFO, *self._cluster)
         return SlurmNodes(squeue.nodes_of(text), squeue.tiers_of(text))
 
-    async def jobs(self, machine: SlurmNodes) -> list[JobObservation]:
+    async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
         """Return the observations of squeue."""
         end = _secret()
         text = await self._commands.text(*squeue.squeue(end), *self._cluster)
-        return squeue.observations_of(text, machine.tiers, end, machine.awakened)
+        return jobs_of(squeue.rows_of(text, end), machine)
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
         """Return the observations of sacct."""
@@ -110,6 +119,13 @@ class ByCommands:
 
     async def close(self) -> None:
         """Do nothing: no command outlives its answer."""
+
+
+def jobs_of(rows: Iterable[Mapping[str, str]], machine: SlurmNodes) -> SlurmJobs:
+    """Return the jobs in the rows of squeue."""
+    rows = list(rows)
+    observations = squeue.observations_of_rows(rows, machine.tiers, machine.awakened)
+    return SlurmJobs(observations, {row["NodeList"] for row in rows})
 
 
 def _secret() -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from shadowtime.services.follower.cluster import JobObservation
 from shadowtime.services.follower.cluster import accounted_lives as accounted
 from shadowtime.services.follower.io.rest_client import NotThere, Slurmrestd
-from shadowtime.services.follower.io.slurm_commands import SlurmNodes
+from shadowtime.services.follower.io.slurm_commands import SlurmJobs, SlurmNodes, jobs_of
 from shadowtime.services.follower.options import FollowOptions
 from shadowtime.services.follower.slurm import Load, end_of, sacct_rows, squeue
 from shadowtime.services.follower.slurm import json as slurm_json
@@ -69,11 +69,11 @@ class ByRest:
         except FollowError as error:
             raise _with_path(path, error) from None
 
-    async def jobs(self, machine: SlurmNodes) -> list[JobObservation]:
+    async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
         """Return the observations of `jobs`."""
         path, jobs = await self._rows("slurm", "jobs")
         try:
-            return squeue.observations_of_rows(slurm_json.squeue_rows(jobs), machine.tiers, machine.awakened)
+            return jobs_of(slurm_json.squeue_rows(jobs), machine)
         except FollowError as error:
             raise _with_path(path, error) from None
 

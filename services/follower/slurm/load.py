@@ -31,7 +31,9 @@ def load_of(text: str, user: int) -> Load | None:
     if now is None:
         return None
     lines = map(_OF_USER.search, text.partition("by user")[2].splitlines())
-    requests, spent = next(((int(line[2]), int(line[3]) / 1e6) for line in lines if line and int(line[1]) == user), (0, None))
+    requests, spent = next(
+        ((int(line[2]), int(line[3]) / 1e6) for line in lines if line and int(line[1]) == user), (0, None)
+    )
     waiting = text.partition("DBD Agent queue size:")[2].partition("\n")[0]
     return Load(now, _stamp(text, "Data since") or now, requests, spent, whole_number(waiting.strip()) or 0)
 

@@ -99,7 +99,7 @@ def observations_of(
     FollowError
         If the output is cut off, or a value is invalid. The message names the job and the field.
     """
-    return observations_of_rows(_jobs(text, end), tiers, awakened)
+    return observations_of_rows(rows_of(text, end), tiers, awakened)
 
 
 def observations_of_rows(
@@ -118,7 +118,7 @@ def observations_of_rows(
     observations: list[JobObservation] = []
     for values in rows:
         if values["State"] == "CONFIGURING" and not set(awakened).isdisjoint(hosts_of(values["NodeList"])):
-            values = dict(values) | {"State": "PENDING", "StartTime": "N/A", "Reason": "PowerUp", "NodeList": ""}
+            values = dict(values) | {"State": "PENDING", "StartTime": "N/A", "Reason": "PowerUp"}
         if (observation := _observation(values)) is not None:
             tier = max(tiers.get(name, 0) for name in observation.partition.split(","))
             observation.priority = min(tier * TIER + (observation.priority or 0), MAX_INTEGER)
@@ -127,7 +127,7 @@ def observations_of_rows(
     return observations
 
 
-def _jobs(text: str, end: str) -> Iterator[dict[str, str]]:
+def rows_of(text: str, end: str) -> Iterator[dict[str, str]]:
     """Yield the fields of each job. A job name may contain any text; only its first line counts."""
     fields, count = text.split(end), len(FIELDS)
     if text and (len(fields) % count != 1 or fields[-1] != "\n"):
@@ -276,7 +276,16 @@ def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
     if words & AWAKENED:
         words -= {"not_responding", "no_respond"}
     usable = held if words & HELD_ONLY else total
-    return Node(name, tuple(partitions), total, whole_number(memory) or 0, gpus_of(devices), usable, held, bool(words & AWAKENED))
+    return Node(
+        name,
+        tuple(partitions),
+        total,
+        whole_number(memory) or 0,
+        gpus_of(devices),
+        usable,
+        held,
+        bool(words & AWAKENED),
+    )
 
 
 def words_of_state(state: str) -> set[str]:

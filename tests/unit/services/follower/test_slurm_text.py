@@ -105,9 +105,9 @@ def test_the_clock_and_the_load_of_slurmctld() -> None:
         "DBD Agent queue size: 3\n\nRemote Procedure Call statistics by user\n"
         "\troot            (       0) count:408    ave_time:762    total_time:311154\n"
     )
-    load = load_of(text, "root")
+    load = load_of(text, 0)
     assert load == (1795541201, 1795541136, 408, 0.311154, 3)
-    assert load_of("denied", "root") is None
+    assert load_of("denied", 0) is None
 
 
 def test_generic_resources_of_a_node() -> None:
