@@ -1,6 +1,7 @@
 """A follower beside a real Slurm in trouble: its log tells what sacct tells, and nothing that cannot be."""
 
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from tests.support.slurm_cluster import SlurmCluster, unavailable
 from tests.support.slurm_samples import Life, spelled_out
 from tests.support.troubled_cluster import TroubledCluster
 
-SECONDS = 600.0
+SECONDS = float(os.environ.get("SHADOWTIME_TROUBLES", "600"))
 CONFIGURED = {0: 48, 1: 8, 2: 8}
 SETTLED = 30.0
 """Seconds before and after a look at sinfo in which nothing may have changed, for the log to be compared with it."""
