@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 
 from shadowtime.shared.accounting.job_numbers import LIFE, MAX_TASKS, TASKS
 from shadowtime.shared.messages.envelope import (
-    ClusterOpened,
     Event,
     JobChanged,
     JobEnded,
     JobStarted,
     JobSubmitted,
     JobWithdrawn,
+    OfJob,
     moment,
 )
 
@@ -38,11 +38,9 @@ def broken(events: Iterable[Event], arrays: Iterable[int], configured: Mapping[i
         if event.time < last:
             wrong.append(f"{event.time}: time goes back from {last}")
         last = max(last, event.time)
-        if isinstance(event, ClusterOpened):
+        if not isinstance(event, JobSubmitted | OfJob):
             continue
-        number = getattr(event, "job_number", None)
-        if number is None:
-            continue
+        number = event.job_number
         if isinstance(event, JobSubmitted):
             begun[number], of_pool[number] = event.since, event.pool or 0
         elif moment(event) > event.time:
@@ -68,7 +66,7 @@ def broken(events: Iterable[Event], arrays: Iterable[int], configured: Mapping[i
             if number in sizes:
                 pool, size = sizes.pop(number)
                 held[pool] -= size
-        over = [number for number in sizes if ends.get(number, event.time + 1) <= moment(event)]
+        over = [number for number in sizes if ends.get(number, event.time + 1) <= event.time]
         for pool, processors in held.items():
             if processors - sum(sizes[number][1] for number in over) > configured[pool]:
                 wrong.append(f"{event.time}: jobs hold {processors} of {configured[pool]} processors of pool {pool}")

@@ -26,7 +26,7 @@ from shadowtime.shared.bounds import MAX_DURATION, MAX_TIME
 from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.cluster import OUTCOMES
 from shadowtime.shared.errors import FollowError, TraceError
-from shadowtime.shared.quoting import quote, truncate
+from shadowtime.shared.quoting import quote
 
 log = logging.getLogger("shadowtime.follow.accounting")
 log.addFilter(FewAMinute())
@@ -52,11 +52,16 @@ def observations_of_rows(rows: Iterable[Sequence[str]], source: str) -> tuple[li
             return _observations_in(file), 0
         except TraceError:
             lines = file.read_text(errors="surrogateescape").split("\n")[1:-1]
-            readable = _readable(lines, file, source)
-            if (refused := len(lines) - len(readable)) > max(FEW, len(readable)):
-                raise FollowError(f"{source}: {refused:,} of {len(lines):,} rows cannot be read") from None
+            refused: list[str] = []
+            readable = _readable(lines, file, refused)
+            first = refused[0].replace(f"{file}, line 2: ", "")
+            if len(refused) > max(FEW, len(readable)):
+                raise FollowError(
+                    f"{source}: {len(refused):,} of {len(lines):,} rows cannot be read: {first}"
+                ) from None
+            log.warning("%s: left out %d rows that cannot be read, such as: %s", source, len(refused), first)
             _write(file, readable)
-            return _observations_in(file), refused
+            return _observations_in(file), len(refused)
 
 
 def _observations_in(file: Path) -> list[JobObservation]:
@@ -70,18 +75,20 @@ def _write(file: Path, lines: Iterable[str]) -> None:
         out.writelines(line + "\n" for line in lines)
 
 
-def _readable(lines: Sequence[str], file: Path, source: str) -> list[str]:
-    """Return the lines that can be read. `file` is overwritten. O(lines + unreadable lines · log lines) readings."""
+def _readable(lines: Sequence[str], file: Path, refused: list[str]) -> list[str]:
+    """Return the lines that can be read, and append the reason to `refused` for each other line.
+
+    `file` is overwritten. O(unreadable lines · log lines) readings.
+    """
     _write(file, lines)
     try:
         sacct.read(file, Reading())
     except TraceError as error:
         if len(lines) == 1:
-            reason = str(error).replace(f"{file}, line 2", source)
-            log.warning("%s: left out: %s", truncate(reason), quote(lines[0]))
+            refused.append(f"{error}: {quote(lines[0])}")
             return []
         middle = len(lines) // 2
-        return _readable(lines[:middle], file, source) + _readable(lines[middle:], file, source)
+        return _readable(lines[:middle], file, refused) + _readable(lines[middle:], file, refused)
     return list(lines)
 
 

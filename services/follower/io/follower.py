@@ -74,7 +74,7 @@ class Follower:
         self._offset = -1
         self._log = ""
         self._rivals = 0
-        self._me = f"process {os.getpid()} on {gethostname()} {token_hex(8)}".encode()
+        self.owner = f"process {os.getpid()} on {gethostname()} {token_hex(8)}".encode()
 
     async def follow(self) -> None:
         """Follow until cancelled, or until the source has ended.
@@ -85,9 +85,9 @@ class Follower:
             If the log of the run has other settings or lacks its beginning, or another follower publishes the run.
         """
         backoff = Backoff(0.1, 10.0)
-        renewing = create_task(self._renew())
+        renewing = create_task(self.renew())
         try:
-            await self._claim()
+            await self.claim()
             self._partition = bus.partition_of(self.run, await topic_admin.prepare_topics(self._settings))
             while True:
                 try:
@@ -109,15 +109,15 @@ class Follower:
         finally:
             renewing.cancel()
             with suppress(StoreError):
-                await self._store.release(self.run, self._me)
+                await self._store.release(self.run, self.owner)
             await self._disconnect()
             await self.source.close()
 
-    async def _claim(self) -> None:
+    async def claim(self) -> None:
         """Claim the run. Raise `FollowError` if another process claims it, and is alive."""
         for last in (*[False] * (CLAIM + 2), True):
-            holder = await self._store.claim(self.run, self._me, CLAIM)
-            if holder == self._me:
+            holder = await self._store.claim(self.run, self.owner, CLAIM)
+            if holder == self.owner:
                 return
             if last:
                 break
@@ -127,12 +127,12 @@ class Follower:
             f"run {quote(self.run)} has a follower already: {who}; stop it first, or choose another --run"
         )
 
-    async def _renew(self) -> None:
+    async def renew(self) -> None:
         """Renew the claim until cancelled. Without Redis, the claim lapses, and transactions are fenced."""
         while True:
             await sleep(CLAIM / 4)
             with suppress(StoreError):
-                await self._store.claim(self.run, self._me, CLAIM)
+                await self._store.claim(self.run, self.owner, CLAIM)
 
     async def _load(self) -> None:
         """Restore the state from Redis and from later events of the log, or open a new run. Deliver the outbox."""

@@ -129,6 +129,8 @@ class SlurmSource(Mirrored):
     ----------
     options
         Access to the cluster, and the extent of its log.
+    client
+        The client that asks Slurm; by default the one that the options name.
     """
 
     name: ClassVar[str] = "slurm"
@@ -136,10 +138,10 @@ class SlurmSource(Mirrored):
         {"timeout", "patience", "via", "slurm_cluster", "jobcomp", "rest", "rest_token_file", "rest_user"}
     )
 
-    def __init__(self, options: FollowOptions) -> None:
+    def __init__(self, options: FollowOptions, client: SlurmClient | None = None) -> None:
         super().__init__(options)
         self.every = options.every
-        self._asked: SlurmClient = ByCommands(options) if options.rest is None else ByRest(options)
+        self._asked = client or (ByCommands(options) if options.rest is None else ByRest(options))
         self._backoff = Backoff(options.every, LONGEST_PAUSE)
         self._seen: Load | None = None
         self._waker = None if options.jobcomp is None else Waker(options.jobcomp)

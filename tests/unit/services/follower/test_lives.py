@@ -261,7 +261,7 @@ def test_a_partition_that_is_made_later_is_followed() -> None:
     assert look(seen, 1795724135, fresh) == []
     assert seen.named == {"on a node and in a partition of no pool": ["3813 in 'fresh'"]}
     seen.rooms.see([Node("n08", ("batch", "fresh"), 8, 0, 0, 8), Node("x", ("elsewhere",), 8, 0, 0, 8)])
-    assert (seen.parts.of_partition["fresh"], seen.rooms.unknown) == (0, {"elsewhere"})
+    assert (seen.parts.of_partition["fresh"], seen.rooms.unknown) == (0, frozenset({"elsewhere"}))
     assert kinds(look(seen, 1795724150, fresh))[0][:2] == (JobSubmitted, 3813)
 
 
