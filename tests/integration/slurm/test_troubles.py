@@ -48,6 +48,9 @@ def test_the_log_is_right_whatever_happens_to_nodes_jobs_and_partitions(
         log = follower.wait_until_told(int(time.time()) + 10)
         watcher.stop()
         text = sacct(cluster)
+    (tmp_path / "sacct").write_text(text)
+    (tmp_path / "events").write_bytes(b"\n".join(envelope.to_bytes() for envelope in log))
+    (tmp_path / "sinfo.json").write_text(json.dumps(watcher.seen))
     report = reported(log, text, watcher.seen) | {"done": dict(troubles.done)}
     (tmp_path / "report.json").write_text(json.dumps(report, indent=1, default=str))
     print(json.dumps({name: value for name, value in report.items() if not isinstance(value, list)}, indent=1))

@@ -63,11 +63,12 @@ class Troubles:
             cluster.control("delete", f"reservationname={name}")
         for node in cluster.nodes:
             cluster.control("update", f"nodename={node}", "state=resume")
-        for waits in (60, 60, 60):
+        for _ in range(3):
+            for job in cluster.run("squeue", "-har", "-t", "suspended", "-O", "JobArrayID", check=False).split():
+                cluster.control("resume", job)
             with suppress(RuntimeError):
-                cluster.wait_until_idle(waits)
+                cluster.wait_until_idle(60)
                 return
-        cluster.run("scancel", *(f"--user={user}" for user in USERS[:1]), check=False)
         for user in USERS:
             cluster.run("scancel", f"--user={user}", check=False)
         cluster.wait_until_idle(180)

@@ -13,14 +13,14 @@ from shadowtime.shared.errors import FollowError
 from tests.unit.services.follower.test_lives import row
 
 END = "|4f1c8a|"
+OVER = ("COMPLETED", "1795721000", "1795721000", "1795721001", "1795721031", "30")
 HOSTILE = (
     "new\n99999|99999|COMPLETED|1|1|1|1",
     "x\nfoo|bar",
     "x\n12345",
-    "forged\n" + "|".join(row("70000001", "COMPLETED", *["1795700000"] * 4, "900")),
+    "forged\n" + "|".join(row("70000001", *OVER)),
     "\x1b[2J\r\ttab",
 )
-OVER = ("COMPLETED", "1795721000", "1795721000", "1795721001", "1795721031", "30")
 
 
 def printed(*rows: Sequence[str]) -> str:

@@ -20,8 +20,9 @@ from shadowtime.shared.messages.envelope import Event, JobEnded
 EVERY = 0.01
 NOW = int(time.time())
 RUNS = JobObservation(
-    LifeKey(7, -1, NOW - 500), "running", 0, NOW - 500, NOW - 490, limit=6000, processors=4, partition="batch", node_list="n1"
-)  # fmt: skip
+    LifeKey(7, -1, NOW - 500), "running", 0, NOW - 500, NOW - 490, limit=6000, processors=4, partition="batch"
+)
+RUNS.node_list = "n1"
 ELSEWHERE = replace(RUNS, key=LifeKey(8, -1, NOW - 400), eligible=NOW - 400, start=NOW - 400, node_list="n2")
 
 
@@ -123,21 +124,12 @@ def test_a_job_that_accounting_has_for_ever_and_that_holds_nothing_is_only_in_do
 
 
 def test_a_node_whose_job_changes_between_two_answers_is_no_contradiction() -> None:
-    answers = Answers([RUNS], 4, 4)
+    class Changing(Answers):
+        async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
+            self.held = (4, 0)
+            return await super().jobs(machine)
 
-    async def machine() -> SlurmNodes:
-        answers.held = (4, 0)
-        return nodes(4, 4)
-
-    source = SlurmSource(FollowOptions(every=EVERY), answers)
-    first, answers.machine = answers.machine, machine  # type: ignore[method-assign]
-
-    async def jobs(_: SlurmNodes) -> SlurmJobs:
-        answers.machine = first  # type: ignore[method-assign]
-        return SlurmJobs([RUNS], {"n1"})
-
-    answers.jobs = jobs  # type: ignore[method-assign]
-    asyncio.run(source.meet())
+    met(Changing([RUNS], 4, 4))
 
 
 def test_above_its_share_of_slurmctld_the_follower_looks_less_often() -> None:
