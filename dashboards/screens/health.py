@@ -144,7 +144,8 @@ def dashboard() -> Dashboard:
                     ("lines refused", names.FOLLOW_REFUSED),
                     ("starts held back", names.FOLLOW_HELD_BACK),
                 )
-            ],
+            ]
+            + [Query(f"sum({names.FOLLOW_CONTRADICTED.name})", "contradicted now")],
         ),
     ):
         made = made.with_panel(panel)

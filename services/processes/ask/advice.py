@@ -41,7 +41,9 @@ class AdviceQuestion(FrozenModel):
     executable: Whole | None = Field(default=None, description="number of what it executes")
     risk: Share = Field(default=0.05, description="probability of being cut that the advised alternative has at most")
     moldable: bool = Field(default=False, description="whether it could run on other sizes, with the same work")
-    run: RunName | None = Field(default=None, description="a run of the cluster; by default that of the latest event")
+    run: RunName | None = Field(
+        default=None, description="a run of the cluster; by default the followed run, or else that of the latest event"
+    )
 
     def job(self, time: int, shape: AlternativeShape) -> JobSubmitted:
         """Return the job in the given shape, as if it were submitted at `time`, in seconds."""

@@ -52,7 +52,7 @@ class Explanations(Answers):
         async with self._turn:
             if question.run is not None:
                 await self._require(question.cluster, question.run)
-            runs: Sequence[str] = await self._latest_first(question.cluster) if question.run is None else [question.run]
+            runs: Sequence[str] = await self._in_order(question.cluster) if question.run is None else [question.run]
             missing = []
             for run in runs[:MAX_SEARCHED]:
                 answer = await self._follower(run).ask(partial(_explain, question, run))

@@ -90,6 +90,18 @@ def reader() -> MemoryReader:
     return made
 
 
+def test_the_followed_run_answers_before_others_and_shadows_come_last() -> None:
+    """Runs of equal time are in order of their names: mine/shadow/easy answered in the place of mine/live."""
+    made = MemoryReader()
+    runs = [("mine/shadow/easy", 50), ("mine/shadow/best", 90), ("mine/replay", 40), ("mine/live", 50)]
+    for (run, latest), first in zip(
+        runs, ("mine/shadow/easy", "mine/shadow/best", "mine/replay", "mine/live"), strict=True
+    ):
+        asyncio.run(write(made, run, "mine", latest))
+        assert asyncio.run(Answers(STAGE, made).run_of("mine", None)) == first
+    assert asyncio.run(Answers(STAGE, made).run_of("mine", "mine/shadow/best")) == "mine/shadow/best"
+
+
 def test_the_run_with_the_latest_event_answers(reader: MemoryReader) -> None:
     bound = WaitBound(grouping="plain", quantile=0.95, confidence=0.95, bound=4)
     assert ask(reader) == Answer(cluster="kth", run="kth/new", sequence=1, time=90, bounds=(bound,))
