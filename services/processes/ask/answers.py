@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from shadowtime.services.processes.ask.questions import Answer, Offer, Offers, OffersQuestion, Question
+from shadowtime.services.processes.ask.questions import Answer, Offer, Offers, OffersQuestion, Question, log_age
 from shadowtime.shared.errors import SnapshotMismatch, Unanswerable
 from shadowtime.shared.messages import FOLLOWED, SHADOW, Envelope, JobSubmitted, Rejected, WaitBound, run_name
 from shadowtime.shared.quoting import quote
@@ -256,7 +256,15 @@ def _answer(question: Question, run: str, state: StageRun) -> Answer | None:
         reason = f"run {quote(run)} bounds waits by {quote(handler.opened.wait_bound)}, only from above"
         raise Unanswerable(409, reason, "side")
     ranges = handler.ranges_at(job)
-    return Answer(cluster=cluster, run=run, sequence=state.sequence, time=handler.time, bounds=bounds, ranges=ranges)
+    return Answer(
+        cluster=cluster,
+        run=run,
+        sequence=state.sequence,
+        time=handler.time,
+        bounds=bounds,
+        ranges=ranges,
+        log_age=log_age(handler.opened, handler.time),
+    )
 
 
 def _shown(bounds: Sequence[WaitBound], queue: int | None) -> WaitBound | None:
