@@ -40,30 +40,42 @@ class KnownLives:
         """
         lives = self._with_submission(observation.key)
         known = next((life for life in lives if life.restarts is not None and life.restarts == observation.life), None)
-        unsure = observation.state == "over" and (observation.end is None or (observation.end > at and known is None))
+        same = known or next((life for life in lives[-1:] if life.may_be(observation)), None)
+        unsure = observation.state == "over" and (
+            observation.end is None
+            or (observation.end > at and known is None)
+            or (observation.end == observation.start and bool(lives) and same is None)  # cancelled while it is requeued
+        )
         if not lives:
             return observation, not unsure
-        last = known or lives[-1]
-        same = known or unsure or last.may_be(observation)
-        key = last.key if same else last.key._replace(again=len(lives))
+        same = same or (lives[-1] if unsure else None)
+        key = lives[-1].key._replace(again=len(lives)) if same is None else same.key
         return replace(observation, key=key) if key != observation.key else observation, not unsure
 
-    def in_accounting(self, observation: JobObservation) -> JobObservation:
-        """Return an observation of accounting with the key of its life.
+    def in_accounting(self, observation: JobObservation, seen: Mapping[LifeKey, JobObservation]) -> JobObservation:
+        """Return an observation of accounting with the key of its life. `seen` has the last observation of each life.
 
-        Accounting has one row for all lives with the same submission, and overwrites it. In a row without duration,
-        the start is that of a later life, and the end that of the life before.
+        Accounting has one row for all lives with the same submission. A later life overwrites it when it starts. Then
+        the start in a row without duration is that of the later life, and the end that of the life before.
         """
         lives = self._with_submission(observation.key)
         if not lives:
             return observation
         if observation.state != "over":
             return replace(observation, key=lives[-1].key)
-        life = next((life for life in lives if life.started is not None and life.started == observation.start), None)
-        if life is None and observation.start == observation.end:
-            life = next((life for life in lives if life.open and life.started is not None), None)
-            observation = replace(observation, start=life.started if life else observation.start, run_time=None)
-        return replace(observation, key=(life or lives[-1]).key)
+
+        def start_of(life: JobLife) -> int | None:
+            other = seen.get(life.key)
+            return life.started if life.started is not None or other is None else other.start
+
+        same = next(
+            (life for life in lives if start_of(life) is not None and start_of(life) == observation.start), None
+        )
+        if same is None:
+            same = next((life for life in lives if life.open), lives[-1])
+            if observation.start == observation.end and start_of(same) is not None:
+                observation = replace(observation, start=start_of(same), run_time=None)
+        return replace(observation, key=same.key)
 
     def _with_submission(self, key: LifeKey) -> list[JobLife]:
         return sorted(

@@ -83,6 +83,8 @@ class Mirror:
         self.late = self.guessed = self.held_back = 0
         self._held_back: dict[LifeKey, int] = {}
         self._oversubscribed: set[int] = set()
+        self._renewed: dict[LifeKey, int] = {}
+        """Times since which jobs wait anew with an old submission. Most of them get a new one within seconds."""
         self._missing: dict[LifeKey, int] = {}
         self._after_unknown: dict[LifeKey, int] = {}
         self.lives = KnownLives()
@@ -104,7 +106,16 @@ class Mirror:
         observations = list(observations) if whole else sorted(observations, key=self.lives.order)
         if whole:
             pictured = [self.lives.in_picture(observation, at) for observation in observations]
-            observations = [observation for observation, certain in pictured if certain]
+            self._renewed = {
+                observation.key: self._renewed.get(observation.key, at)
+                for observation, _ in pictured
+                if observation.key.again and observation.state == "waiting" and observation.key not in self.lives.by_key
+            }
+            observations = [
+                observation
+                for observation, certain in pictured
+                if certain and at - self._renewed.get(observation.key, -LAG) >= LAG
+            ]
             for observation, certain in pictured:
                 if not certain and observation.key not in self.lives.by_key:
                     self._after_unknown.setdefault(observation.key, at)
@@ -135,7 +146,7 @@ class Mirror:
         according to the answer: then it remains in doubt for all of `patience`, and its key is returned. All other
         doubts are resolved by a guess after at most `LAG` seconds.
         """
-        answers = map(self.lives.in_accounting, observations)
+        answers = (self.lives.in_accounting(observation, self._observations) for observation in observations)
         states = {observation.key: observation.state for observation in answers}
         for key in [key for key in self._missing if self.lives.by_key[key].started is None]:
             if states.get(key) == "waiting":
@@ -269,7 +280,9 @@ class Mirror:
     def _see(self, observation: JobObservation, at: int | None) -> None:
         """Apply an observation. `at` is the time of a whole snapshot, None for any other observation."""
         if at is None:
-            observation = self.lives.in_accounting(observation)
+            observation = self.lives.in_accounting(observation, self._observations)
+            if observation.state != "over" and observation.key in self._shown:
+                return  # the picture knows better: Slurm moves the start of a job whose nodes are woken
         life = self.lives.by_key.get(observation.key)
         if life is None:
             if observation.state == "over" and (

@@ -73,8 +73,7 @@ class JobObservation:
 class Node(NamedTuple):
     """A node: its partitions, its processors, memory in MiB and GPUs, and the number of `usable` processors.
 
-    `held` processors are allocated. If no job may start on a node, only these are usable. An `awakened` node is down to
-    save power, or on its way up.
+    `held` processors are allocated. If no job may start on a node, only these are usable.
     """
 
     name: str
@@ -84,7 +83,6 @@ class Node(NamedTuple):
     gpus: int
     usable: int
     held: int = 0
-    awakened: bool = False
 
     @property
     def has(self) -> dict[str, int]:

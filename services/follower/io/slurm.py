@@ -118,8 +118,8 @@ _key = attrgetter("key")
 
 
 def _held(machine: SlurmNodes) -> set[str]:
-    """Return the nodes with allocated processors. Nodes that are woken are left out: their job is about to change."""
-    return {node.name for node in machine.nodes if node.held and not node.awakened}
+    """Return the nodes with allocated processors."""
+    return {node.name for node in machine.nodes if node.held}
 
 
 class SlurmSource(Mirrored):

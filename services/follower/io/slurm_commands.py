@@ -22,11 +22,6 @@ class SlurmNodes(NamedTuple):
     nodes: Sequence[Node]
     tiers: Mapping[str, int]
 
-    @property
-    def awakened(self) -> set[str]:
-        """Names of the nodes that are down to save power, or on their way up."""
-        return {node.name for node in self.nodes if node.awakened}
-
 
 class SlurmJobs(NamedTuple):
     """All jobs that wait or run, and those that ended recently; and the nodes of all jobs, also of uncertain ones."""
@@ -124,7 +119,7 @@ class ByCommands:
 def jobs_of(rows: Iterable[Mapping[str, str]], machine: SlurmNodes) -> SlurmJobs:
     """Return the jobs in the rows of squeue."""
     rows = list(rows)
-    observations = squeue.observations_of_rows(rows, machine.tiers, machine.awakened)
+    observations = squeue.observations_of_rows(rows, machine.tiers)
     return SlurmJobs(observations, {row["NodeList"] for row in rows})
 
 

@@ -1,7 +1,7 @@
 """Parsers of the output of squeue and sinfo."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from shadowtime.services.follower.cluster import JobObservation, LifeKey, Node, State
 from shadowtime.shared.accounting import (
@@ -45,8 +45,11 @@ LOCAL = ("--local",)
 
 NOT_SET = ("N/A", "NONE", "", "(null)")
 
-RUNNING = {"RUNNING", "CONFIGURING", "STAGE_OUT", "SIGNALING", "RESIZING", "STOPPED"}
-WAITING = {"PENDING", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
+BOOTS = "CONFIGURING"
+"""State of a job whose nodes are not ready. If they are woken, Slurm moves its start to the time when they are up."""
+
+RUNNING = {"RUNNING", "STAGE_OUT", "SIGNALING", "RESIZING", "STOPPED"}
+WAITING = {"PENDING", BOOTS, "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
 """States of jobs that wait. The certain states are those of `RUNNING` and `WAITING`, the states `SUSPENDED` and
 `COMPLETING`, and those of `STATES` without `REQUEUED` and `REVOKED`."""
 
@@ -89,9 +92,7 @@ _PARTS = re.compile(r"(?:[^,\[]|\[[^\]]*\])+")
 _instant = Instants(zone_of(None))
 
 
-def observations_of(
-    text: str, tiers: Mapping[str, int], end: str, awakened: Collection[str] = ()
-) -> list[JobObservation]:
+def observations_of(text: str, tiers: Mapping[str, int], end: str) -> list[JobObservation]:
     """Return the observations in the output of `squeue`; see `observations_of_rows`.
 
     Raises
@@ -99,26 +100,19 @@ def observations_of(
     FollowError
         If the output is cut off, or a value is invalid. The message names the job and the field.
     """
-    return observations_of_rows(rows_of(text, end), tiers, awakened)
+    return observations_of_rows(rows_of(text, end), tiers)
 
 
-def observations_of_rows(
-    rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int], awakened: Collection[str] = ()
-) -> list[JobObservation]:
+def observations_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) -> list[JobObservation]:
     """Return the observations of rows with all `FIELDS`. Their priority orders jobs by tier, then by Slurm's priority.
 
     Parameters
     ----------
     tiers
         Tiers of partitions; see `tiers_of`.
-    awakened
-        Nodes that are down to save power, or on their way up. A job that waits for them in `CONFIGURING` has not
-        started: Slurm moves its start to the time at which its nodes are up.
     """
     observations: list[JobObservation] = []
     for values in rows:
-        if values["State"] == "CONFIGURING" and not set(awakened).isdisjoint(hosts_of(values["NodeList"])):
-            values = dict(values) | {"State": "PENDING", "StartTime": "N/A", "Reason": "PowerUp"}
         if (observation := _observation(values)) is not None:
             tier = max(tiers.get(name, 0) for name in observation.partition.split(","))
             observation.priority = min(tier * TIER + (observation.priority or 0), MAX_INTEGER)
@@ -191,8 +185,9 @@ def _observation(values: Mapping[str, str]) -> JobObservation | None:
         node_list=values["NodeList"],
         job_name=values["Name"],
         priority=number("PriorityLong"),
-        expected=start if state == "waiting" else None,
-        blocked=state == "waiting" and values["Reason"].split(" ")[0].strip("()") not in FREE,
+        expected=start if state == "waiting" and values["State"] != BOOTS else None,
+        blocked=state == "waiting"
+        and (values["State"] == BOOTS or values["Reason"].split(" ")[0].strip("()") not in FREE),
     )
     if status is None and state == "over":
         observation.outcome = _guessed(observation, number("exit_code"))
@@ -276,16 +271,7 @@ def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
     if words & AWAKENED:
         words -= {"not_responding", "no_respond"}
     usable = held if words & HELD_ONLY else total
-    return Node(
-        name,
-        tuple(partitions),
-        total,
-        whole_number(memory) or 0,
-        gpus_of(devices),
-        usable,
-        held,
-        bool(words & AWAKENED),
-    )
+    return Node(name, tuple(partitions), total, whole_number(memory) or 0, gpus_of(devices), usable, held)
 
 
 def words_of_state(state: str) -> set[str]:

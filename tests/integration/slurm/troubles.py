@@ -63,7 +63,7 @@ class Troubles:
             cluster.control("delete", f"reservationname={name}")
         for node in cluster.nodes:
             cluster.control("update", f"nodename={node}", "state=resume")
-        for _ in range(3):
+        for _ in range(5):
             for job in cluster.run("squeue", "-har", "-t", "suspended", "-O", "JobArrayID", check=False).split():
                 cluster.control("resume", job)
             with suppress(RuntimeError):
@@ -82,16 +82,16 @@ class Troubles:
             "kill_node": (0.25, 0.65),
             "make_partition": (0.3, 0.55),
             "restart_slurmctld": (0.45,),
-            "cancel_everything_of_one": (0.5, 0.9),
+            "cancel_everything_of_one": (0.5,),
             "power_down": (0.4,),
         }
         return kills + [(self._seconds * share, name) for name, shares in others.items() for share in shares]
 
     def _submit_some(self) -> None:
         draw, kind = self._draw, self._draw.random()
-        size, sleep = draw.choice((1, 1, 2, 4)), draw.choice((1, 2, 4, 8, 15))
+        size, sleep = draw.choice((1, 1, 1, 2, 4)), draw.choice((1, 1, 2, 3, 8))
         if kind < 0.30:
-            tasks = draw.randrange(3, 14)
+            tasks = draw.randrange(4, 20)
             array = self._submit(
                 "array", f"--array=0-{tasks}%{draw.choice((2, 5, 20))}", "-n", str(size), wrap=f"sleep {sleep}"
             )
@@ -99,9 +99,9 @@ class Troubles:
         elif kind < 0.40:
             count = draw.randrange(2, 8)
             options = ("-p", "low", "--requeue", f"--array=0-{count}", "-n", "4", "-t", str(draw.choice((1, 2, 60))))
-            self._submit("low", *options, wrap=f"sleep {draw.choice((30, 70, 200))}")
-        elif kind < 0.48:
-            self._submit("big", "-n", str(draw.choice((16, 24, 36))), wrap=f"sleep {sleep}")
+            self._submit("low", *options, wrap=f"sleep {draw.choice((10, 30, 90))}")
+        elif kind < 0.43:
+            self._submit("big", "-n", str(draw.choice((12, 16, 24))), wrap=f"sleep {sleep}")
         elif kind < 0.56:
             gres = draw.choice(("gpu:a100:1", "gpu:v100:1", "gpu:1"))
             self._submit("gpu", "-p", "gpu", f"--gres={gres}", "-n", "1", wrap=f"sleep {sleep}")
@@ -131,7 +131,7 @@ class Troubles:
         """Do something to a job that waits or runs."""
         draw, cluster = self._draw, self._cluster
         kind = draw.choice(
-            ("requeue", "cancel", "hold", "release", "limit", "suspend", "resume", "tasks", "none", "none")
+            ("requeue", "cancel", "hold", "release", "limit", "suspend", "resume", "release", "resume", "tasks")
         )
         states = {"requeue": "running", "suspend": "running", "resume": "suspended", "cancel": "pending,running"}
         listing = cluster.run("squeue", "-har", "-t", states.get(kind, "pending"), "-O", "JobArrayID", check=False)
@@ -145,7 +145,7 @@ class Troubles:
             cluster.run("scancel", job, check=False)
         elif kind == "limit":
             cluster.control("update", f"jobid={job}", f"timelimit={draw.choice((1, 3, 9))}")
-        elif kind == "tasks" and self._arrays:
+        elif kind == "tasks" and self._arrays and draw.random() < 0.3:
             cluster.run("scancel", str(draw.choice(self._arrays)), check=False)
 
     def _kill_follower(self) -> None:
@@ -201,6 +201,9 @@ class Troubles:
         self._background.append(thread)
 
 
+SQUEUE = ("squeue", "-har", "-t", "running", "-O", "JobArrayID:|,StartTime:|")
+
+
 class Watcher:
     """Looks at sinfo every two seconds, and counts the usable processors of each pool by itself."""
 
@@ -209,6 +212,8 @@ class Watcher:
 
     def __init__(self, cluster: SlurmCluster) -> None:
         self.seen: list[tuple[float, dict[int, int]]] = []
+        self.ran: set[tuple[str, int]] = set()
+        """Array and task, or job, and start of what squeue has shown to run: accounting loses some of it."""
         self._cluster = cluster
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -231,4 +236,6 @@ class Watcher:
                     words = state.split("+")
                     gone = silent or any(word.startswith(self.NOT) for word in words[1:] + words[:1])
                     usable[self.POOLS[name]] += held if gone else total
+                listing = self._cluster.run("env", "SLURM_TIME_FORMAT=%s", *SQUEUE).split()
+                self.ran |= {(job, int(start)) for job, start in (line.split("|")[:2] for line in listing)}
                 self.seen.append(((before + time.time()) / 2, dict(usable)))

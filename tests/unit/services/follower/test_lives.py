@@ -16,15 +16,15 @@ from shadowtime.shared.accounting.sacct import FIELDS
 from shadowtime.shared.messages.envelope import (
     Event,
     JobEnded,
+    JobExpected,
     JobStarted,
     JobSubmitted,
-    JobWithdrawn,
     OfJob,
     SchedulingPoint,
     moment,
 )
 from shadowtime.shared.messages.machine_capacity import Pool
-from tests.unit.services.follower.slurm_texts import END, RUNS, WAITS, printed
+from tests.unit.services.follower.slurm_texts import END, RUNS, printed
 
 TRES = "cpu=4,mem=7200M,node=2,billing=8,gres/gpu=2"
 ZERO = 1795720000
@@ -303,8 +303,42 @@ def test_a_job_waits_until_its_nodes_are_up() -> None:
     """Slurm moves the start of such a job to the second in which its nodes are up."""
     seen = mirror()
     boots = printed(job("12|CONFIGURING|1795721767|1795721767|1795721768|1795722068|0|0:05|n[08-09]"))
-    (waits,) = observations_of(boots, {}, END, {"n09"})
-    (starts,) = observations_of(boots, {}, END, {"n10"})
+    (waits,) = observations_of(boots, {}, END)
     assert (waits.state, waits.start, waits.expected, waits.blocked) == ("waiting", None, None, True)
-    assert (starts.state, starts.start) == ("running", 1795721768)
-    assert JobWithdrawn not in {type(event) for event in look(seen, 1795721790, WAITS)}
+    runs = job("12|RUNNING|1795721767|1795721767|1795721784|1795722084|0|0:05|n08")
+    told = look(seen, 1795721775, job("12|CONFIGURING|1795721767|1795721767|1795721768|1795722068|0|0:05|n08"))
+    told += look(seen, 1795721790, runs)
+    assert kinds(told) == [(JobSubmitted, 12, 1767), (JobStarted, 12, 1784)]
+
+
+def test_a_job_that_is_cancelled_while_it_is_requeued_has_no_further_life() -> None:
+    """As job 497 of a run: it ran for a second, was requeued, and cancelled while an epilog ran."""
+    seen = mirror()
+    told = look(seen, 1795724110, job("497|PENDING|1795724096|1795724096|1795724300|N/A|0|0:00|"))
+    over = job("497|CANCELLED|1795724096|1795724096|1795724127|1795724127|1|0:00|n05")
+    row = "497|REQUEUED|1795724096|1795724096|1795724121|1795724122|1"
+    for at in (1795724128, 1795724140, 1795724220):
+        told += look(seen, at, over, accounted=[row])
+    assert [kind for kind in kinds(told) if kind[0] is not JobExpected] == [
+        (JobSubmitted, 497, 4096),
+        (JobStarted, 497, 4121),
+        (JobEnded, 497, 4122),
+    ]
+
+
+def test_a_job_that_shows_its_old_submission_for_a_moment_has_no_life_in_between() -> None:
+    seen = mirror()
+    told = look(seen, 1795721768, job(DEAD))
+    told += look(seen, 1795721780, job(WAITS_AGAIN), accounted=[FAILED])
+    new = job("9|PENDING|1795721785|1795721906|N/A|N/A|1|0:00|")
+    told += look(seen, 1795721795, new)
+    told += look(seen, 1795721910, new)
+    assert kinds(told) == [*TWO_LIVES[:3], (JobSubmitted, 100000009, 1906)]
+
+
+def test_a_job_that_waits_on_with_its_old_submission_is_told_after_a_minute() -> None:
+    seen = mirror()
+    told = look(seen, 1795721768, job(DEAD))
+    for at in range(1795721780, 1795721860, 15):
+        told += look(seen, at, job(WAITS_AGAIN), accounted=[FAILED])
+    assert kinds(told) == TWO_LIVES[:4]

@@ -79,7 +79,7 @@ def test_what_may_differ_of_a_job_that_is_over(
 def test_of_several_words_for_a_state_the_one_that_squeue_prints_counts() -> None:
     completing = newer(OVER) | {"job_state": ["CANCELLED", "COMPLETING"]}
     configuring = newer(RUNS) | {"job_state": ["RUNNING", "CONFIGURING", "A_FLAG_OF_27_05"]}
-    assert (read(completing).state, read(configuring).state) == ("over", "running")
+    assert (read(completing).state, read(configuring).state) == ("over", "waiting")
     assert observations_of_rows(squeue_rows([newer(RUNS) | {"job_state": ["PENDING", "REQUEUED"]}]), {}) == []
 
 
