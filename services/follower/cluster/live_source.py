@@ -58,7 +58,7 @@ class SourceLoad:
     `answers` counts polls, and `failures` counts failed polls. `seconds` is the total duration of polls. `behind` is
     the lag in seconds. `share` is the share of the scheduler's time that the follower took. It is None if the cluster
     does not report this share. `late` counts late events, `guessed` guessed ends, `left_out` lives that are not
-    published, `refused` invalid lines, and `held_back` events that would have broken an invariant. `trouble` says why
+    published, `refused` invalid lines, and `held_back` events that would have broken an invariant. `failure` says why
     the last poll failed. If `contradicted`, two answers of the cluster contradict each other, and neither is believed.
     """
 
@@ -72,7 +72,7 @@ class SourceLoad:
     left_out: int = 0
     refused: int = 0
     held_back: int = 0
-    trouble: str = ""
+    failure: str = ""
     contradicted: bool = False
     left_out_partitions: frozenset[str] = frozenset()
 
@@ -98,12 +98,12 @@ class SourceLoad:
     def failed(self, error: FollowError) -> None:
         """Count a failed poll, and keep its reason."""
         self.failures += 1
-        self.trouble = truncate(str(error))
+        self.failure = truncate(str(error))
         self.contradicted = isinstance(error, ContradictionError)
 
     def succeeded(self) -> None:
         """Note that the last poll succeeded."""
-        self.trouble, self.contradicted = "", False
+        self.failure, self.contradicted = "", False
 
     def asked(self, seconds: float) -> None:
         """Count a poll and its duration in seconds."""

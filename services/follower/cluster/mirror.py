@@ -234,7 +234,7 @@ class Mirror:
         if broken.life.key not in self._held_back:
             self._held_back[broken.life.key] = until
             self.held_back += 1
-            log.warning("job %d is held back, accounting is asked: %s", broken.life.key.job, broken.reason)
+            log.warning("job %s is held back, accounting is asked: %s", broken.life.key.job_id, broken.reason)
         if until - min(self._held_back.values()) <= min(LAG, self.patience):
             return True
         self._held_back.clear()
@@ -331,8 +331,7 @@ class Mirror:
             reason = "told as a part of a run that is known"
         if reason is not None:
             self.left_out.update([reason])
-            array = f"_{life.key.task}" if life.key.task >= 0 else ""
-            named = f"{life.key.job}{array} in {quote(observation.partition)}"
+            named = f"{life.key.job_id} in {quote(observation.partition)}"
             self.named[reason] = [*self.named.get(reason, ()), named][-NAMED:]
             life.reported, life.over = "left out", self.now if observation.state == "over" else None
         recent = life.key.submit > max(self.begin, self.now - KEEP)

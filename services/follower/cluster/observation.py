@@ -21,6 +21,15 @@ class LifeKey(NamedTuple):
     submit: int
     again: int = 0
 
+    @property
+    def job_id(self) -> str:
+        """The job, and the task of an array, as Slurm writes them.
+
+        >>> LifeKey(4711, -1, 0).job_id, LifeKey(2754, 12, 0).job_id
+        ('4711', '2754_12')
+        """
+        return f"{self.job}_{self.task}" if self.task >= 0 else str(self.job)
+
 
 @dataclass(slots=True)
 class JobObservation:

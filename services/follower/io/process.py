@@ -78,7 +78,7 @@ def health_of(follower: Follower) -> tuple[bool, dict[str, Any]]:
         "sequence": follower.sequence,
         "behind_seconds": round(load.behind, 1),
         "failures": load.failures,
-        **({"reason": load.trouble} if load.trouble else {}),
+        **({"reason": load.failure} if load.failure else {}),
     }
 
 

@@ -217,7 +217,8 @@ class SlurmSource(Mirrored):
 
             if mirror.doubts:
                 log.warning(
-                    "publishing pauses until accounting reports the state of jobs %s", sorted(mirror.doubts)[:5]
+                    "publishing pauses until accounting reports the state of jobs %s",
+                    ", ".join(key.job_id for key in sorted(mirror.doubts)[:5]),
                 )
 
         mirror.release(now - 1 - zero)
@@ -255,7 +256,7 @@ class SlurmSource(Mirrored):
             hosts = squeue.hosts_of(self.mirror.nodes_of(key))
             if any(spare[host] > 0 for host in hosts):
                 raise ContradictionError(
-                    f"squeue does not show job {key.job}, but accounting says that it runs, and sinfo has processors "
+                    f"squeue does not show job {key.job_id}, but accounting says that it runs, and sinfo has processors "
                     f"in use on {truncate(', '.join(hosts))}: the follower may no longer see all jobs"
                 )
 

@@ -180,16 +180,16 @@ def test_the_log_of_a_follower_that_is_away_turns_grey(tmp_path: Path) -> None:
     require_browser()
     now = int(datetime.now(UTC).timestamp())
     opened = ClusterOpened(time=0, cluster="mine", processors=4, mode="recorded", name="live", unix_start=now - 10_000)
-    beats = SchedulingPoint(time=9_400), SchedulingPoint(time=10_000)
+    first: list[Event] = [opened, SchedulingPoint(time=9_400)]
     said, old = "document.getElementById('connection').textContent", "document.body.classList.contains('old')"
 
     async def go() -> None:
         async with shown(tmp_path) as (page, address, tab):
-            for sequence, event in enumerate((opened, beats[0])):
+            for sequence, event in enumerate(first):
                 page.runs.push(Envelope(run="mine/live", cluster="mine", sequence=sequence, event=event))
             await tab.open(address)
             await tab.wait_for(f"{said}.startsWith('the log is 10.') && {old}")
-            page.runs.push(Envelope(run="mine/live", cluster="mine", sequence=2, event=beats[1]))
+            page.runs.push(Envelope(run="mine/live", cluster="mine", sequence=2, event=SchedulingPoint(time=10_000)))
             page.tell()
             await tab.wait_for(f"{said} === 'live' && !{old}")
 

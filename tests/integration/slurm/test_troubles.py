@@ -13,8 +13,8 @@ import pytest
 from shadowtime.shared.accounting.sacct import FIELDS
 from shadowtime.shared.messages.envelope import CapacityChanged, ClusterOpened, Envelope, Event, JobStarted
 from shadowtime.stack.servers.servers import Kafka, Redis
-from tests.integration.slurm.test_follow_slurm import following
 from tests.integration.slurm.troubles import Troubles, Watcher
+from tests.support.follower_process import following
 from tests.support.life_checks import broken, job_of
 from tests.support.lives import lives_accounted, lives_told
 from tests.support.real_servers import require_reason

@@ -26,7 +26,6 @@ from shadowtime.shared.messages.envelope import (
 from shadowtime.shared.messages.machine_capacity import Pool
 from tests.unit.services.follower.slurm_texts import END, RUNS, printed
 
-TRES = "cpu=4,mem=7200M,node=2,billing=8,gres/gpu=2"
 ZERO = 1795720000
 PARTS = MachineParts((Pool(name="batch", processors=16),), {"batch": 0}, {"n05": 0, "n08": 0})
 
@@ -53,21 +52,6 @@ def look(seen: Mirror, at: int, *jobs: dict[str, str], accounted: Sequence[str] 
 def rows(*lines: str) -> list[JobObservation]:
     """Return the observations of rows `job|state|submit|eligible|start|end|seconds`."""
     return observations_of_rows([row(*line.split("|")) for line in lines], "sacct")[0]
-
-
-def row(job: str, state: str, submit: str, eligible: str, start: str, end: str, seconds: str) -> list[str]:
-    raw = job.partition("_")[0]
-    values = {"JobIDRaw": raw, "JobID": job, "State": state, "Submit": submit, "Eligible": eligible, "Start": start}
-    values |= {"End": end, "ElapsedRaw": seconds, "TimelimitRaw": "60", "ReqCPUS": "4", "AllocCPUS": "4"}
-    values |= {
-        "Suspended": "00:00:00",
-        "NNodes": "1",
-        "Partition": "batch",
-        "NodeList": "None assigned" if start == "Unknown" else "n05",
-    }
-    values |= {"JobName": "plain2", "User": "user2", "Account": "projecta", "QOS": "normal", "AllocTRES": TRES}
-    values |= {"NNodes": "2", "ReqTRES": TRES}
-    return [values.get(name, "") for name in FIELDS]
 
 
 def job(text: str, **changes: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from shadowtime.services.follower.slurm import sacct_text
 from shadowtime.services.follower.slurm.sacct_text import rows_in
 from shadowtime.shared.accounting.sacct import FIELDS
 from shadowtime.shared.errors import FollowError
-from tests.unit.services.follower.test_lives import row
+from tests.unit.services.follower.slurm_texts import row
 
 END = "|4f1c8a|"
 OVER = ("COMPLETED", "1795721000", "1795721000", "1795721001", "1795721031", "30")
