@@ -24,7 +24,7 @@ from shadowtime.shared.messages.envelope import (
     moment,
 )
 from shadowtime.shared.messages.machine_capacity import Pool
-from tests.unit.services.follower.slurm_texts import END, RUNS, printed
+from tests.unit.services.follower.slurm_texts import END, RUNS, printed, row
 
 ZERO = 1795720000
 PARTS = MachineParts((Pool(name="batch", processors=16),), {"batch": 0}, {"n05": 0, "n08": 0})
