@@ -256,8 +256,8 @@ class SlurmSource(Mirrored):
             hosts = squeue.hosts_of(self.mirror.nodes_of(key))
             if any(spare[host] > 0 for host in hosts):
                 raise ContradictionError(
-                    f"squeue does not show job {key.job_id}, but accounting says that it runs, and sinfo has processors "
-                    f"in use on {truncate(', '.join(hosts))}: the follower may no longer see all jobs"
+                    f"squeue does not show job {key.job_id}, but it runs by accounting, and sinfo has processors in "
+                    f"use on {truncate(', '.join(hosts))}: the follower may no longer see all jobs"
                 )
 
     async def _clock(self) -> int:
