@@ -9,6 +9,9 @@ LIFE = 10**8
 TASKS = 2**22
 """A number of tasks that no Slurm array reaches. A requeued task's number increases by `TASKS` times `LIFE`."""
 
+FEDERATED = 2**32
+"""Least number that no job of a federation has."""
+
 MAX_TASKS = 4_000_002
 """Least number of tasks that slurm.conf does not allow (`MaxArraySize`). Federated jobs have the numbers above it."""
 
@@ -34,14 +37,14 @@ def number_of(job: int, task: int | None = None, life: int = 0) -> int:
     if not is_federated(job):
         return job + LIFE * (part + TASKS * block)
     if part > MAX_PARTS:
-        return MAX_INTEGER + 1
+        return MAX_INTEGER + 1 + job + FEDERATED * (part + TASKS * block)
     high, low = divmod(job, LIFE)
     return low + LIFE * (MAX_TASKS + high + SPANS * part + TASKS * block)
 
 
 def is_federated(job: int) -> bool:
     """Return whether a job number needs the range of federated jobs."""
-    return LIFE <= job < 2**32
+    return LIFE <= job < FEDERATED
 
 
 def task_of(number: int) -> tuple[int, int]:
@@ -49,7 +52,12 @@ def task_of(number: int) -> tuple[int, int]:
 
     >>> task_of(number_of(85, task=4)), task_of(number_of(2**27 + 1, task=0))
     ((85, 4), (134217729, 0))
+    >>> task_of(number_of(2**27 + 1, task=4_600))
+    (134217729, 4600)
     """
+    if number > MAX_INTEGER:
+        part, job = divmod(number - MAX_INTEGER - 1, FEDERATED)
+        return job, part - 1
     high, low = divmod(number, LIFE)
     if high < MAX_TASKS:
         return low, high - 1

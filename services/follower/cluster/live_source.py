@@ -81,7 +81,7 @@ class SourceLoad:
         self.late, self.guessed, self.held_back = mirror.late, mirror.guessed, mirror.held_back
         if (left_out := mirror.left_out.total()) > self.left_out:
             reasons = (
-                f"{count:,} {reason}, such as {', '.join(mirror.named.get(reason, ()))}"
+                f"{count:,} {reason}" + (f", such as {', '.join(named)}" if (named := mirror.named.get(reason)) else "")
                 for reason, count in mirror.left_out.items()
             )
             log.warning("jobs left out so far: %s", "; ".join(reasons))

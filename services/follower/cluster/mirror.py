@@ -321,12 +321,16 @@ class Mirror:
         """Include a life that was left out, and that a picture shows to fit now. Record the end of any other life."""
         if observation.state == "over":
             life.over = self.now if observation.end is None else observation.end
-        elif at is not None and self.rooms.unusable(observation) is None:
+        elif at is not None and self._unusable(life, observation) is None:
             life.reported, life.over = "nothing", None
+
+    def _unusable(self, life: JobLife, observation: JobObservation) -> str | None:
+        """Return the reason why a life cannot be published; None if it can."""
+        return "without a number of its own" if life.number > MAX_INTEGER else self.rooms.unusable(observation)
 
     def _judge(self, life: JobLife, observation: JobObservation, at: int | None) -> None:
         """Leave out a new life that cannot be emitted. Put it in doubt if its previous life is unknown."""
-        reason = "without a number of its own" if life.number > MAX_INTEGER else self.rooms.unusable(observation)
+        reason = self._unusable(life, observation)
         if at is None and self.lives.is_part(life, observation.start, self._observations, self._shown):
             reason = "told as a part of a run that is known"
         if reason is not None:

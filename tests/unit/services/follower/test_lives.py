@@ -326,3 +326,10 @@ def test_a_job_that_waits_on_with_its_old_submission_is_told_after_a_minute() ->
     for at in range(1795721780, 1795721860, 15):
         told += look(seen, at, job(WAITS_AGAIN), accounted=[FAILED])
     assert kinds(told) == TWO_LIVES[:4]
+
+
+def test_a_federated_array_that_is_too_large_is_named() -> None:
+    seen = mirror()
+    (task,) = rows(f"{2**27}_4600|RUNNING|1795721000|1795721000|1795721001|Unknown|9")
+    seen.take([task], 1795721010)
+    assert seen.named == {"without a number of its own": ["134217728_4600 in 'batch'"]}
