@@ -15,7 +15,7 @@ from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Event
 from shadowtime.shared.quoting import plain
 from shadowtime.shared.stages import DEAD_LETTERS
 from shadowtime.shared.streaming import Message, Settings, subscribe
-from shadowtime.shared.text import UNKNOWN, RunContext, sentences
+from shadowtime.shared.text import UNKNOWN, RunContext, Sentence, sentences
 
 # The selection of messages, and of the jobs in them.
 
@@ -115,6 +115,12 @@ STYLES = {
 WIDEST = 16
 """The maximum width, in characters, of the column with the cluster or run. It is as wide as the longest name so far."""
 
+REPEATED = 60
+"""Seconds in which advice on a job is shown once."""
+
+MAX_ADVISED = 10_000
+"""The maximum number of jobs whose last advice is remembered."""
+
 MAX_RUNS = 1_000
 """The maximum number of remembered runs, and of remembered clusters."""
 
@@ -167,6 +173,7 @@ class Sentences:
         self._of = self._dead if topic == DEAD_LETTERS else self._living
         self._logs: dict[str, RunContext] = {}
         self._only: dict[str, str | None] = {}
+        self._advised: dict[tuple[str, int | None], tuple[int, int]] = {}
         self._widest = 0
 
     def note(self, message: Message) -> None:
@@ -208,10 +215,27 @@ class Sentences:
         log = self._logs.get(envelope.run, UNKNOWN)
         when, where = clock(envelope.event.time, log.unix_start), plain(self._place(envelope))
         for sentence in sentences(envelope, log):
-            if chosen.jobs is None or sentence.job in chosen.jobs:
-                yield when, where, Text(str(sentence), STYLES.get(sentence.kind, ""))
+            if (chosen.jobs is None or sentence.job in chosen.jobs) and (text := self._news(envelope, sentence)):
+                yield when, where, Text(text, STYLES.get(sentence.kind, ""))
         if isinstance(envelope.event, Decided) and (then := log.after(envelope.event)) != log:
             self._remember(envelope.run, then)
+
+    def _news(self, envelope: Envelope, sentence: Sentence) -> str | None:
+        """Return the text of a sentence; None if it repeats advice on a job within a minute.
+
+        Advice is repeated at each decision, for as long as the job waits.
+        """
+        if sentence.kind != "start":
+            return str(sentence)
+        key = envelope.run, sentence.job
+        time, left_out = self._advised.get(key, (-REPEATED, 0))
+        if time <= envelope.event.time < time + REPEATED:
+            self._advised[key] = time, left_out + 1
+            return None
+        if len(self._advised) >= MAX_ADVISED:
+            self._advised.clear()
+        self._advised[key] = envelope.event.time, 0
+        return f"{sentence} (also {left_out} times in the minute before)" if left_out else str(sentence)
 
     def _place(self, envelope: Envelope) -> str:
         cluster = envelope.cluster or envelope.run

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from shadowtime.services.processes.ask.alternatives import Alternative, AlternativeShape, marked, risk_of, shapes
 from shadowtime.services.processes.ask.answers import Answers
-from shadowtime.services.processes.ask.questions import RunName, Share
+from shadowtime.services.processes.ask.questions import LOG_AGE, RunName, Share, log_age
 from shadowtime.shared.distributions import mean_run_time, quantile_of
 from shadowtime.shared.errors import Unanswerable
 from shadowtime.shared.messages import (
@@ -41,7 +41,9 @@ class AdviceQuestion(FrozenModel):
     executable: Whole | None = Field(default=None, description="number of what it executes")
     risk: Share = Field(default=0.05, description="probability of being cut that the advised alternative has at most")
     moldable: bool = Field(default=False, description="whether it could run on other sizes, with the same work")
-    run: RunName | None = Field(default=None, description="a run of the cluster; by default that of the latest event")
+    run: RunName | None = Field(
+        default=None, description="a run of the cluster; by default the followed run, or else that of the latest event"
+    )
 
     def job(self, time: int, shape: AlternativeShape) -> JobSubmitted:
         """Return the job in the given shape, as if it were submitted at `time`, in seconds."""
@@ -86,6 +88,7 @@ class Advice(FrozenModel):
     run_time: RunTime = Field(description="how long it would run")
     bounds: tuple[WaitBound, ...] = Field(description="bounds on its wait; none in a run that bounds none")
     alternatives: tuple[Alternative, ...] = Field(description="ways to ask for it, with the same work")
+    log_age: Whole | None = Field(default=None, description=LOG_AGE)
 
 
 class Advising:
@@ -113,7 +116,7 @@ class Advising:
         run = await self._starts.run_of(question.cluster, question.run)
         own = AlternativeShape(question.processors, question.requested_time)
         predicted, run_time, asked, first = await self._run_times.of_run(run, partial(_run_times, question, own))
-        starts, second = await self._starts.of_run(run, partial(_starts, asked))
+        starts, second, age = await self._starts.of_run(run, partial(_starts, asked))
         bounds, third = await self._bounds.of_run(run, partial(_bounds, question.job(0, own)))
         choices = [alternative(own, job, start, predicted) for (job, _), start in zip(asked, starts, strict=True)]
         return Advice(
@@ -123,6 +126,7 @@ class Advising:
             run_time=run_time,
             bounds=bounds,
             alternatives=marked(choices, question.risk),
+            log_age=age,
         )
 
 
@@ -172,11 +176,11 @@ def _run_times(
     return prediction, run_time, [(job, handler.run_time_of(job)) for job in jobs], as_of
 
 
-def _starts(asked: Asked, state: StageRun) -> tuple[Sequence[Start], AsOf]:
+def _starts(asked: Asked, state: StageRun) -> tuple[Sequence[Start], AsOf, int | None]:
     handler, as_of = _opened(state)
     if not isinstance(handler, ForecastsStarts):
         raise TypeError(f"stage {state.stage.name} does not forecast starts")
-    return handler.starts_of(asked), as_of
+    return handler.starts_of(asked), as_of, log_age(handler.opened, handler.time)
 
 
 def _bounds(job: JobSubmitted, state: StageRun) -> tuple[tuple[WaitBound, ...], AsOf]:
