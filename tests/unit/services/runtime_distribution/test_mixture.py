@@ -194,7 +194,7 @@ def test_it_says_what_the_rule_says() -> None:
             assert (said is None) == (expected is None)
             if said is not None and expected is not None:
                 limit = float("inf") if event.requested_time is None else float(event.requested_time)
-                quantiles = quantiles_of(expected[2], limit)
+                quantiles = quantiles_of(expected[2], limit, LEVELS)
                 assert said.quantiles == pytest.approx(quantiles, abs=2e-3, rel=1e-6)
                 assert said.point == pytest.approx(quantiles[9], rel=1e-6)
                 assert said.outcomes(limit)[-1] == pytest.approx(gathered(expected[2])[-1], abs=2e-6)
