@@ -34,8 +34,8 @@ KNOTS: Final = np.array(
 PRIOR: Final = 10.0
 """Pseudo-counts of outcomes as stated at each knot, so that a few jobs change little."""
 
-KEPT: Final = 0.999
-"""Factor on the counts of a knot with each job that counts there, so that about the last 1,000 count."""
+KEPT: Final = 0.998
+"""Factor on the counts of a knot with each job that counts there, so that about the last 500 count."""
 
 REMEMBERED: Final = 20
 """Number of the user's last jobs that shape the distribution within bins; `RECENCY` leaves no weight to others."""
@@ -116,8 +116,12 @@ class RiskRecord:
         self._counts, self._excess = np.zeros(len(KNOTS)), np.zeros(len(KNOTS))
 
     def corrected(self) -> Floats:
-        """Return the corrected risk at each knot."""
-        corrected: Floats = np.clip(KNOTS + self._excess / (self._counts + PRIOR), 0.0, 1.0)
+        """Return the corrected risk at each knot. It never falls with the stated one."""
+        from scipy.optimize import isotonic_regression  # here: the import is slow, and only advice needs it
+
+        weights = self._counts + PRIOR
+        risks = np.clip(KNOTS + self._excess / weights, 0.0, 1.0)
+        corrected: Floats = isotonic_regression(risks, weights=weights).x
         return corrected
 
     def learn(self, weights: Floats, differences: Floats) -> None:
@@ -139,9 +143,7 @@ class CutRisk:
     def __init__(self, fine: Floats, prediction: RunTimePrediction, request: int, records: "CutRisks") -> None:
         self._fine, self._request = fine, float(request)
         self._masses = np.array(prediction.histogram)
-        shorter = records.shorter.corrected()
-        rising, falling = np.maximum.accumulate(shorter), np.minimum.accumulate(shorter[::-1])[::-1]
-        self._shorter = (rising + falling) / 2  # ascending, and without a drift to either side
+        self._shorter = records.shorter.corrected()
         self._at_request = float(np.interp(fine[-1], KNOTS, records.own.corrected()))
 
     def of(self, time: float) -> float:

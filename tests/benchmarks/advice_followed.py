@@ -173,14 +173,16 @@ def calibration(pieces: Mapping[int, Piece], run_time: Mapping[int, int], own: M
     }
 
 
-def row(trace: str, policy: str, runtime: str, risk: float, jobs: int | None = None) -> dict[str, Any]:
+def row(
+    trace: str, policy: str, runtime: str, risk: float, jobs: int | None = None, share: float = SHARE
+) -> dict[str, Any]:
     """Return the figures of one log; seconds, shares in 0 to 1."""
     name, workload = log(trace, jobs)
     plan = RunPlan(policy, name, workload, configure(policy, runtime))
     before = Lives()
     EmbeddedReplay(plan.opened(), plan.source(), [before]).run_to_end()
     numbers, submitted = workload.columns["job_number"], workload.columns["submit_time"]
-    chosen = uniform(KEY, numbers, 0) < SHARE
+    chosen = uniform(KEY, numbers, 0) < share
     after, pieces = followed(plan, set(numbers[chosen].tolist()), risk)
     own, run_time = (dict(zip(numbers.tolist(), workload.columns[name].tolist(), strict=True)) for name in LOGGED)
     (wait, cut), (new_wait, new_cut) = before.columns(numbers), after.columns(numbers)
