@@ -1,5 +1,6 @@
 """The result of a replay in the Python interface."""
 
+from contextlib import ExitStack
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shadowtime.replayer.api.frames import Decisions, SubmissionPredictions, jobs_frame
+from shadowtime.replayer.api.own import OwnClasses
 from shadowtime.replayer.comparison import RunPlan, RunRecord, as_json, carry_out
 from shadowtime.replayer.report import PairedDifferences, page, paired
 from shadowtime.services.catalogue import Configuration
@@ -32,7 +34,8 @@ class Result:
         SHA-256 of the decision log. The same log and settings give the same digest.
     """
 
-    def __init__(self, plan: RunPlan) -> None:
+    def __init__(self, plan: RunPlan, own: OwnClasses | None = None) -> None:
+        self._own = own or OwnClasses()
         self._predictions, self._decided = SubmissionPredictions(), Decisions()
         self.record = RunRecord(plan)
         """Job times and wait bounds of the run."""
@@ -94,8 +97,11 @@ class Result:
             self._require_same_jobs(other)
         every = (self, *others)
         names = [name for entry in every for name in ("--policy", entry.record.plan.label)]
-        document = as_json([entry.replayed for entry in every])
-        written = page([document], [document["trace"], *names], [[entry.record for entry in every]])
+        with ExitStack() as known:
+            for entry in every:
+                known.enter_context(entry._own)  # noqa: SLF001 - of another result
+            document = as_json([entry.replayed for entry in every])
+            written = page([document], [document["trace"], *names], [[entry.record for entry in every]])
         with result_file(path) as file:
             file.write(written.encode())
 

@@ -95,11 +95,45 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     ----------
     docs/accounting.md#tables.
     """
+    return read_batches(path, _batches(path), reading)
+
+
+FRAME = "the data frame"
+"""What messages call a table that is not a file."""
+
+
+def read_frame(frame: Any, reading: Reading) -> AccountingRows:
+    """Return the jobs of a data frame of pandas, polars or pyarrow, one for each row, as `read` does.
+
+    Raises
+    ------
+    TraceError
+        If it is no data frame, or as `read` does.
+    ImportError
+        If pyarrow is not installed.
+    """
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        raise ImportError("data frames need pyarrow, which is not installed: pip install 'shadowtime[frames]'") from None
+
+    try:
+        if hasattr(frame, "to_arrow"):  # polars
+            frame = frame.to_arrow()
+        table = frame if isinstance(frame, pyarrow.Table) else pyarrow.table(frame)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise TraceError(f"{FRAME}: cannot be read as a table: {str(error).splitlines()[0]}") from error
+    return read_batches(FRAME, iter(table.to_batches(max_chunksize=BATCH)), reading)
+
+
+def read_batches(
+    path: Path | str, batches: "Iterator[pyarrow.RecordBatch]", reading: Reading
+) -> AccountingRows:
+    """Return the jobs of a table that comes in batches; `path` is its name in messages. Raises as `read` does."""
     import pyarrow  # here, since this import takes a third of a second
 
     rows, instants = AccountingRows(), Instants(zone_of(reading.time_zone))
     try:
-        batches = _batches(path)
         first = True
         last = 1
         for batch in batches:
@@ -148,7 +182,7 @@ def _batches(path: Path) -> "Iterator[pyarrow.RecordBatch]":
             yield from batches
 
 
-def _named(path: Path, there: list[str], mapping: Mapping[str, str]) -> dict[str, str]:
+def _named(path: Path | str, there: list[str], mapping: Mapping[str, str]) -> dict[str, str]:
     """Return the table's columns by our names. Names without a column are absent."""
     for name in mapping:
         if name not in NAMES:
@@ -165,12 +199,13 @@ def _named(path: Path, there: list[str], mapping: Mapping[str, str]) -> dict[str
         missing.append("start or wait" if "end" in named or "run_time" in named else "end or run_time")
     if missing:
         options = ", ".join(f"{name}=COLUMN" for name in missing)
-        raise TraceError(f"{path}: no column for {', '.join(missing)}; give --columns {options}")
+        how = f"--columns {options}" if path != FRAME else f"columns={{{missing[0]!r}: …}}; it has {', '.join(there)}"
+        raise TraceError(f"{path}: no column for {', '.join(missing)}; give {how}")
     return named
 
 
 def _take(
-    path: Path, rows: AccountingRows, last: int, columns: "Mapping[str, pyarrow.Array]", instants: Instants
+    path: Path | str, rows: AccountingRows, last: int, columns: "Mapping[str, pyarrow.Array]", instants: Instants
 ) -> None:
     def values(name: str) -> list[int]:
         parse = _instant if name in INSTANTS else _span if (name in SPANS or name == "wait") else _number
@@ -209,7 +244,7 @@ def _take(
     rows.extend(range(last + 1, last + count + 1), numbers, words)
 
 
-def _parsed(path: Path, name: str, column: Any, last: int, parse: Any) -> list[int]:
+def _parsed(path: Path | str, name: str, column: Any, last: int, parse: Any) -> list[int]:
     cells = column.to_pylist()
     values = [parse(cell) for cell in cells]
     if None in values:

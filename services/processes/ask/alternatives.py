@@ -61,15 +61,15 @@ def requests(own: int, question: RiskQuestion | None) -> tuple[int, ...]:
 
     For the accepted risk and for each of `RISKS`, the shortest request with at most this risk is added, in whole
     minutes, if it is shorter than the job's own. If the own request exceeds the accepted risk, twice this request is
-    added, and the first further doubling that does not exceed it. No request is longer than the longest to try, which
-    is added if it is the first that does not exceed the risk, or if none does.
+    added, and the first doublings with at most the accepted risk and the least of `RISKS`. No request is longer than
+    the longest to try, which is added if no doubling below it has such a risk.
 
     >>> class Risk:
     ...     of, needed = staticmethod(lambda time: min(360 / time, 1)), staticmethod(lambda risk: round(360 / risk))
     >>> requests(7200, RiskQuestion(Risk(), 0.1, 90_000))
     (7200, 3600, 1440)
     >>> requests(1800, RiskQuestion(Risk(), 0.05, 90_000)), requests(1800, RiskQuestion(Risk(), 0.05, 5_000))
-    ((1800, 1440, 3600, 7200), (1800, 1440, 3600, 5000))
+    ((1800, 1440, 3600, 7200, 57600), (1800, 1440, 3600, 5000))
     """
     if question is None:
         return (own,)
@@ -79,9 +79,10 @@ def requests(own: int, question: RiskQuestion | None) -> tuple[int, ...]:
     if risk.of(own) > accepted and longest > own:
         request = min(2 * own, longest)
         tried.append(request)
-        while risk.of(request) > accepted and request < longest:
-            request = min(2 * request, longest)
-        tried.append(request)
+        for level in (accepted, min(RISKS)):
+            while risk.of(request) > level and request < longest:
+                request = min(2 * request, longest)
+            tried.append(request)
     return tuple(dict.fromkeys(tried))
 
 
@@ -117,8 +118,8 @@ def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternativ
     """Return the alternatives with `pareto_best` and `advised` set. O(n^2).
 
     The advised alternative ends earliest among the alternatives that are cut with a probability of at most `risk`. Of
-    those that end at the same time, and where no end is forecast, the first is advised. None is advised if each of them
-    exceeds the risk, or if the risks are unknown.
+    those that end in the same minute, that with the least risk is advised. Where no end is forecast, the first of them
+    is advised. None is advised if each of them exceeds the risk, or if the risks are unknown.
     """
     figures = [
         None if alternative.mean_end is None or alternative.cut is None else (alternative.mean_end, alternative.cut)
@@ -129,9 +130,14 @@ def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternativ
         pair is not None and not any(all(map(float.__le__, other, pair)) and other != pair for other in known)
         for pair in figures
     ]
-    low = [at for at, option in enumerate(alternatives) if option.cut is not None and option.cut <= risk]
-    ends = [math.inf if option.mean_end is None else option.mean_end for option in alternatives]
-    advised = min(low, key=ends.__getitem__, default=None)
+    low = [
+        (at, math.inf if option.mean_end is None else round(option.mean_end / MINUTE), option.cut)
+        for at, option in enumerate(alternatives)
+        if option.cut is not None and option.cut <= risk
+    ]
+    forecast = any(end < math.inf for _, end, _ in low)
+    first = min(low, key=lambda row: row[1:] if forecast else row[0], default=None)
+    advised = None if first is None else first[0]
     return tuple(
         option.model_copy(update={"pareto_best": best[at], "advised": at == advised})
         for at, option in enumerate(alternatives)

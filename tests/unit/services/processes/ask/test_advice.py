@@ -144,11 +144,13 @@ def test_marks() -> None:
         shape: dict[str, Any] = {"processors": 1, "requested_time": 60, "mean_wait": 0.0, "starts_within": ()}
         return Alternative(**shape, cut=cut, mean_end=mean_end)
 
-    found = marked([of(100, 0.0), of(50, 0.04), of(40, 0.2), of(60, 0.1), of(None, None)], risk=0.05)
+    found = marked([of(6000, 0.0), of(3000, 0.04), of(2400, 0.2), of(3600, 0.1), of(None, None)], risk=0.05)
     assert [each.pareto_best for each in found] == [True, True, True, False, False]
     assert [each.advised for each in found] == [False, True, False, False, False]
     for exceeding in ([of(9, 0.5), of(8, 0.4)], [of(None, None)], [of(9, 0.051)]):
         assert not any(each.advised for each in marked(exceeding, risk=0.05))
+    alike = marked([of(600, 0.04), of(599, 0.05), of(601, 0.01), of(700, 0.0)], risk=0.05)
+    assert [each.advised for each in alike] == [False, False, True, False]
     unforecast = marked([of(None, 0.5), of(None, 0.02), of(None, 0.01)], risk=0.05)
     assert [each.advised for each in unforecast] == [False, True, False]
 
@@ -183,7 +185,7 @@ def test_longer_requests_end_at_the_longest_so_far() -> None:
             return round(3600 / risk)
 
     own = AlternativeShape(8, 3600)
-    for longest, found in ((3600, [3600]), (5000, [3600, 5000]), (20_000, [3600, 7200, 20_000]), (10**6, [3600, 7200, 115_200])):
+    for longest, found in ((3600, [3600]), (5000, [3600, 5000]), (20_000, [3600, 7200, 20_000]), (10**6, [3600, 7200, 115_200, 460_800])):
         tried = shapes(own, RiskQuestion(Risk(), 0.05, longest))
         assert [each.requested_time for each in tried] == found
     wider = shapes(own, RiskQuestion(Risk(), 0.05, 20_000), largest=16)
