@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from shadowtime.services.processes.ask.alternatives import (
+    UNCHECKED,
     Alternative,
     AlternativeShape,
     RiskQuestion,
@@ -213,7 +214,10 @@ def predicted_job(handler: PredictsRunTimes, job: JobSubmitted, accepted: float,
         job.model_copy(update={"requested_processors": shape.processors, "requested_time": shape.requested_time})
         for shape in shapes(own, question, largest)
     ]
-    unadvised = f"no request up to {duration(longest)}, the longest so far, is cut with at most {percent(accepted, 'g')}"
+    unadvised = (
+        f"no request up to {duration(longest)}, the longest so far, is cut with at most {percent(accepted, 'g')} "
+        f"({percent(UNCHECKED * accepted, 'g')} beyond your own, where no outcome checks the figure)"
+    )
     asked = [(shaped, handler.run_time_of(shaped)) for shaped in jobs]
     return PredictedJob(risk, run_time, asked, run_time.reason or unadvised)
 

@@ -48,6 +48,12 @@ class Alternative(FrozenModel):
     advised: bool = Field(default=False, description="ends earliest of those whose risk is not above what was asked")
 
 
+UNCHECKED = 0.5
+"""Share of the accepted risk that a longer request than the job's own may have. No outcome checks such a risk: how long a
+job would have run that was cut is unknown. Of those that were submitted again with more time, most needed more than the
+predicted tail says (docs/advice.md)."""
+
+
 class RiskQuestion(NamedTuple):
     """The risk of a job of being cut, the risk that is accepted, and the longest request to try, in seconds."""
 
@@ -61,15 +67,15 @@ def requests(own: int, question: RiskQuestion | None) -> tuple[int, ...]:
 
     For the accepted risk and for each of `RISKS`, the shortest request with at most this risk is added, in whole
     minutes, if it is shorter than the job's own. If the own request exceeds the accepted risk, twice this request is
-    added, and the first doublings with at most the accepted risk and the least of `RISKS`. No request is longer than
-    the longest to try, which is added if no doubling below it has such a risk.
+    added, and the first doublings with at most `UNCHECKED` of the accepted risk and the least of `RISKS`. No request is
+    longer than the longest to try, which is added if no doubling below it has such a risk.
 
     >>> class Risk:
     ...     of, needed = staticmethod(lambda time: min(360 / time, 1)), staticmethod(lambda risk: round(360 / risk))
     >>> requests(7200, RiskQuestion(Risk(), 0.1, 90_000))
     (7200, 3600, 1440)
     >>> requests(1800, RiskQuestion(Risk(), 0.05, 90_000)), requests(1800, RiskQuestion(Risk(), 0.05, 5_000))
-    ((1800, 1440, 3600, 7200, 57600), (1800, 1440, 3600, 5000))
+    ((1800, 1440, 3600, 14400, 57600), (1800, 1440, 3600, 5000))
     """
     if question is None:
         return (own,)
@@ -79,7 +85,7 @@ def requests(own: int, question: RiskQuestion | None) -> tuple[int, ...]:
     if risk.of(own) > accepted and longest > own:
         request = min(2 * own, longest)
         tried.append(request)
-        for level in (accepted, min(RISKS)):
+        for level in (UNCHECKED * accepted, min(RISKS)):
             while risk.of(request) > level and request < longest:
                 request = min(2 * request, longest)
             tried.append(request)
@@ -114,10 +120,20 @@ def risk_of(shape: AlternativeShape, processors: int, risk: RiskOfRequests | Non
     return round(risk.of(shape.requested_time * divided / times), 6)
 
 
+ROUNDED = 0.001
+"""Tolerance for the work of other sizes, whose times are rounded up."""
+
+
+def work(alternative: Alternative) -> int:
+    """Return the requested work of an alternative, in processor-seconds."""
+    return alternative.processors * alternative.requested_time
+
+
 def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternative, ...]:
     """Return the alternatives with `pareto_best` and `advised` set. O(n^2).
 
-    The advised alternative ends earliest among the alternatives that are cut with a probability of at most `risk`. Of
+    The first alternative is the job of the question. The advised alternative ends earliest among the alternatives that
+    are cut with a probability of at most `risk`, and of at most `UNCHECKED` of it if they ask for more work. Of
     those that end in the same minute, that with the least risk is advised. Where no end is forecast, the first of them
     is advised. None is advised if each of them exceeds the risk, or if the risks are unknown.
     """
@@ -126,6 +142,7 @@ def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternativ
         for alternative in alternatives
     ]
     known = [pair for pair in figures if pair is not None]
+    most = max(map(work, alternatives[:1]), default=0) * (1 + ROUNDED)
     best = [
         pair is not None and not any(all(map(float.__le__, other, pair)) and other != pair for other in known)
         for pair in figures
@@ -133,7 +150,7 @@ def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternativ
     low = [
         (at, math.inf if option.mean_end is None else round(option.mean_end / MINUTE), option.cut)
         for at, option in enumerate(alternatives)
-        if option.cut is not None and option.cut <= risk
+        if option.cut is not None and option.cut <= (UNCHECKED * risk if work(option) > most else risk)
     ]
     forecast = any(end < math.inf for _, end, _ in low)
     first = min(low, key=lambda row: row[1:] if forecast else row[0], default=None)

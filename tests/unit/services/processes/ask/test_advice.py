@@ -151,6 +151,9 @@ def test_marks() -> None:
         assert not any(each.advised for each in marked(exceeding, risk=0.05))
     alike = marked([of(600, 0.04), of(599, 0.05), of(601, 0.01), of(700, 0.0)], risk=0.05)
     assert [each.advised for each in alike] == [False, False, True, False]
+    longer = of(500, 0.03).model_copy(update={"requested_time": 120})
+    assert [each.advised for each in marked([of(600, 0.06), longer], risk=0.05)] == [False, False]
+    assert [each.advised for each in marked([of(600, 0.07), longer], risk=0.06)] == [False, True]
     unforecast = marked([of(None, 0.5), of(None, 0.02), of(None, 0.01)], risk=0.05)
     assert [each.advised for each in unforecast] == [False, True, False]
 
@@ -161,7 +164,11 @@ def test_the_rows_have_a_request_that_keeps_the_risk_or_say_that_none_does(store
     for risk, requested_time, user in product((0.001, 0.02, 0.2, 0.6), (60, 600, 3600, 14_400), (1, 2, 3, None)):
         features = {} if user is None else {"user": user}
         advice = stored.advise(risk=risk, requested_time=requested_time, **features)
-        kept = [each for each in advice.alternatives if each.cut is not None and each.cut <= risk]
+        kept = [
+            each
+            for each in advice.alternatives
+            if each.cut is not None and each.cut <= (risk if each.requested_time <= requested_time else risk / 2)
+        ]
         chosen = [each for each in advice.alternatives if each.advised]
         assert len(chosen) == min(len(kept), 1)
         assert (advice.unadvised is None) == bool(chosen)
@@ -185,7 +192,7 @@ def test_longer_requests_end_at_the_longest_so_far() -> None:
             return round(3600 / risk)
 
     own = AlternativeShape(8, 3600)
-    for longest, found in ((3600, [3600]), (5000, [3600, 5000]), (20_000, [3600, 7200, 20_000]), (10**6, [3600, 7200, 115_200, 460_800])):
+    for longest, found in ((3600, [3600]), (5000, [3600, 5000]), (20_000, [3600, 7200, 20_000]), (10**6, [3600, 7200, 230_400, 460_800])):
         tried = shapes(own, RiskQuestion(Risk(), 0.05, longest))
         assert [each.requested_time for each in tried] == found
     wider = shapes(own, RiskQuestion(Risk(), 0.05, 20_000), largest=16)
