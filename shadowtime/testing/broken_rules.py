@@ -1,0 +1,69 @@
+"""Failed tests on one line: the broken rule, the smallest input that breaks it, and the line of the plug-in."""
+
+import re
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any
+
+import pytest
+
+from shadowtime.shared.quoting import truncate
+
+EXAMPLE = re.compile(r"[^\n:(]+: (test_\w+\(.*)", re.DOTALL)
+"""The note that hypothesis adds to an exception, with the smallest input."""
+
+MAX_INPUT = 1_000
+"""Maximum length of the shown input, in characters."""
+
+OURS = Path(__file__).parents[1]
+
+
+def on_one_line(test: Callable[..., None]) -> Callable[..., None]:
+    """Return a test that fails with one line, without a traceback.
+
+    >>> def test_sizes_are_positive(self, spec):
+    ...     assert spec == "", "size 0"
+    >>> try:
+    ...     on_one_line(test_sizes_are_positive)(None, spec="mine")
+    ... except BaseException as failure:
+    ...     print(failure)
+    mine: broken rule: sizes are positive: AssertionError: size 0
+    """
+
+    @wraps(test)
+    def brief(*arguments: Any, **options: Any) -> None:
+        try:
+            test(*arguments, **options)
+        except Exception as error:
+            pytest.fail(_line(test.__name__, str(options.get("spec", "")), error), pytrace=False)
+
+    return brief
+
+
+def _line(name: str, spec: str, error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):  # several faults: the first one
+        error = error.exceptions[0]
+    rule = name.removeprefix("test_").replace("_", " ")
+    reason = next(iter(str(error).strip().splitlines()), "")
+    parts = [f"{spec}: broken rule: {rule}: {type(error).__name__}" + (f": {reason}" if reason else "")]
+    if (place := _place(error)) is not None:
+        parts.append(f"at {place}")
+    for note in filter(None, map(EXAMPLE.match, getattr(error, "__notes__", ()))):
+        parts.append(f"smallest input: {truncate(' '.join(note[1].split()), MAX_INPUT)}")
+    return "; ".join(parts)
+
+
+def _place(error: BaseException) -> str | None:
+    """Return the last line of the traceback outside Shadowtime and installed libraries, as `file:line`."""
+    installed = sys.prefix, sys.base_prefix
+    places = [
+        f"{frame.filename}:{frame.lineno}"
+        for cause in (error, error.__cause__)
+        if cause is not None
+        for frame in extract_tb(cause.__traceback__)
+        if not Path(frame.filename).is_relative_to(OURS) and not frame.filename.startswith((*installed, "<"))
+    ]
+    return places[-1] if places else None
