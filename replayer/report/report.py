@@ -99,11 +99,11 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
         f'<p class="verdict">{escape(conclusion)} <small>{escape(limits(document))}</small></p>' if conclusion else "",
         _part("The schedule as logged" if recorded else "Scores", tables.comparison(rows)),
         tables.at_a_glance(rows) if compared else "",
-        _part("What the names stand for", names),
-        _part("Who decided", who_decided(rows, (runs[0].plan.workload.unix_start_time if runs else None) or 0)),
         _part("For whom", whom_table(runs, base)) if compared and ended else "",
         _part("Each job against itself", _differences(runs, base)) if compared and ended else "",
         *(predictions + drawn if recorded else drawn + predictions),
+        _part("Who decided", who_decided(rows, (runs[0].plan.workload.unix_start_time if runs else None) or 0)),
+        _part("What the names stand for", names),
     ]
     return "".join([*parts, "</section>"])
 
