@@ -31,7 +31,10 @@ class Result:
     configuration
         Policy, predictor and adjustment, each with every key spelled out.
     decisions_sha256
-        SHA-256 of the decision log. The same log and settings give the same digest.
+        SHA-256 of the decision log. The same log and settings give the same digest. Other seeds or names of a policy
+        give another one, even if the decisions are the same.
+    schedule_sha256
+        SHA-256 of the starts and ends of all jobs. It is the same exactly if the schedules are the same.
     """
 
     def __init__(self, plan: RunPlan, own: OwnClasses | None = None) -> None:
@@ -44,6 +47,7 @@ class Result:
         self.scores: Scores = self.replayed.scores
         self.configuration: Configuration = plan.configuration
         self.decisions_sha256: str = self.record.decisions_sha256
+        self.schedule_sha256: str = self.record.jobs.sha256
 
     def __repr__(self) -> str:
         plan, scores = self.replayed.plan, self.scores.policy

@@ -4,7 +4,6 @@ import os
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from hashlib import file_digest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.campaign.file import Campaign, LogEntry
-from shadowtime.replayer.logs import FIELDS, Workload, parse_put_back, prepare, put_back, read_trace
+from shadowtime.replayer.logs import FIELDS, Workload, parse_put_back, prepare, put_back, read_trace, sha256_of
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.accounting import lines_of
 from shadowtime.shared.chance import key_of, uniform
@@ -118,15 +117,6 @@ def _path_of(name: str, folder: Path) -> Path:
         known = f"it is neither a file in {folder} nor one of {', '.join(ARCHIVE)}"
         raise TraceError(f"log {name} is missing: {known}; for logs, see the Parallel Workloads Archive: {_WORKLOADS}/")
     raise TraceError(f"log {name} is missing: there is no {names[0]} in {folder}; download it from {archived.page}")
-
-
-def sha256_of(path: Path) -> str:
-    """Return the digest of a file's bytes."""
-    try:
-        with path.open("rb") as file:
-            return file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise TraceError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 @lru_cache(maxsize=2)

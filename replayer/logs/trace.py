@@ -4,8 +4,10 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import file_digest
 from pathlib import Path
 
+from shadowtime.shared.errors import TraceError
 from shadowtime.shared.kernels import Integers, IntegerTable
 from shadowtime.shared.messages import Pool
 
@@ -66,3 +68,12 @@ def trace_name(path: Path) -> str:
     """Return the name of the log in a file. Bytes of the file name that are not UTF-8 are replaced."""
     name = os.fsencode(path.name).decode(errors="replace")
     return name.removesuffix(".gz").removesuffix(".swf")
+
+
+def sha256_of(path: Path) -> str:
+    """Return the digest of a file's bytes."""
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror}") from None
