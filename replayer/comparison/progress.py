@@ -32,6 +32,7 @@ class ProgressBar:
         if self._task is None:
             self._task = self._progress.add_task(self._name, total=len(self._plan.workload))
         if isinstance(envelope.event, ClusterClosed):
+            self._progress.update(self._task, completed=self._ended)
             for sentence in sentences(envelope):
                 self._progress.console.print(f"{self._name}: {sentence}", markup=False, highlight=False)
         elif isinstance(envelope.event, JobEnded) and not envelope.event.requeued:
