@@ -44,7 +44,9 @@ class Compared:
         self.draws = tuple(draws)
 
     def __repr__(self) -> str:
-        logs, policies = (list(dict.fromkeys(names)) for names in zip(*((d.log, d.policy) for d in self.draws), strict=True))
+        logs, policies = (
+            list(dict.fromkeys(names)) for names in zip(*((d.log, d.policy) for d in self.draws), strict=True)
+        )
         copies = len({draw.copy for draw in self.draws})
         return f"<Compared: {', '.join(policies)} on {', '.join(logs)}, {copies} draws each>"
 

@@ -7,14 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.campaign.file import Campaign, LogEntry
 from shadowtime.replayer.logs import FIELDS, Workload, parse_put_back, prepare, put_back, read_trace, sha256_of
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.accounting import lines_of
-from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.cli import say
 from shadowtime.shared.errors import TraceError
 

@@ -20,7 +20,12 @@ OF_A_PAPER = r"P\d-"
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A table, or RESULT.json of replay --json; without one all tables are listed.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="A table, or RESULT.json of replay --json; without one all tables are listed."
+        ),
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every table of the papers whose logs are there.")] = False,
     logs: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the logs of archives are.")] = Path(),
     out: Out = None,

@@ -46,7 +46,7 @@ def check(
 
         import orjson
 
-        from shadowtime.replayer.arguments import reading_of, split_size
+        from shadowtime.replayer.arguments import origin_of, reading_of, split_size
         from shadowtime.replayer.logs import columns_of, described, read_trace
 
     path, size = split_size(log)
@@ -61,7 +61,7 @@ def check(
     if describe:
         facts["described"] = described(columns_of(trace))
     if as_json:
-        typer.echo(orjson.dumps(facts).decode())
+        typer.echo(orjson.dumps(origin_of(log) | facts).decode())
     else:
         _print(facts)
 

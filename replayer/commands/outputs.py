@@ -89,7 +89,9 @@ class ResultFiles:
         self._files = files
         self._plans = plans
         self._schedule = Schedule()
-        wanted = files["report"] is not None or (files["json"] is not None and all(plan.workload.whole for plan in plans))
+        wanted = files["report"] is not None or (
+            files["json"] is not None and all(plan.workload.whole for plan in plans)
+        )
         self.records = [RunRecord(plan) for plan in plans] if wanted else []
         """A record of each run, if a result needs them."""
         of_all: list[Observer] = [] if files["decisions"] is None else [DecisionLog(files["decisions"])]

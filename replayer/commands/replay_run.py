@@ -5,19 +5,18 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from itertools import zip_longest
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shadowtime.replayer.arguments import (
     Preparation,
     configurations,
+    origin_of,
     parse_changes,
     parse_pace,
     parse_speedup,
     parse_wait_bound,
     read_clusters,
     reading_of,
-    split_size,
 )
 from shadowtime.replayer.commands.outputs import Targets, in_parts, print_tables, result_files
 from shadowtime.replayer.commands.replay_options import Options
@@ -34,7 +33,7 @@ from shadowtime.replayer.comparison import (
     with_progress,
 )
 from shadowtime.replayer.io import Interruption, Pace
-from shadowtime.replayer.logs import BUNDLED, require_parquet, sha256_of
+from shadowtime.replayer.logs import BUNDLED, require_parquet
 from shadowtime.replayer.presentation import predictions_plan
 from shadowtime.replayer.simulation import JobTraits
 from shadowtime.shared.chance import require_seed
@@ -121,7 +120,7 @@ def compare_logs(options: Options) -> None:
         documents = [as_json(document, rewritten, of, baseline) for document, of in zip_longest(by_cluster, predicted)]
         of_clusters = in_parts(files.records, len(clusters)) if files.records else [[]] * len(clusters)
         documents = [
-            cited(document, _digest(log), {**options.arguments, "traces": [log]}, records)
+            cited(document, origin_of(log), {**options.arguments, "traces": [log]}, records)
             for document, log, records in zip(documents, logs, of_clusters, strict=True)
         ]
         files.write(documents, results)
@@ -130,12 +129,6 @@ def compare_logs(options: Options) -> None:
         print_tables(by_cluster, baseline, predicted=predicted, exact=options.seconds)
     if options.report is not None:
         say(f"wrote {options.report}")
-
-
-def _digest(log: str) -> str | None:
-    """Return the SHA-256 of a log's file; None if it cannot be read twice, as a pipe."""
-    path = Path(split_size(log)[0])
-    return sha256_of(path) if path.is_file() else None
 
 
 def read_stream_settings(transport: str, run: str | None, flags: Sequence[str] | None) -> "Settings | None":

@@ -113,9 +113,15 @@ def _read(path: Path) -> list[dict[str, Any]]:
         raise SettingsError(f"{expected}; found no JSON: {error}") from None
     documents = read if isinstance(read, list) and read else [read]
     for document in documents:
-        lacking = [name for name in ("shadowtime", "arguments", "cluster") if not isinstance(document, dict) or name not in document]
+        lacking = [
+            name
+            for name in ("shadowtime", "arguments", "cluster")
+            if not isinstance(document, dict) or name not in document
+        ]
         if lacking:
-            raise SettingsError(f"{expected}; found none of its fields {', '.join(lacking)}: write it again with this version")
+            raise SettingsError(
+                f"{expected}; found none of its fields {', '.join(lacking)}: write it again with this version"
+            )
     return documents
 
 
@@ -124,7 +130,9 @@ def _options(path: Path, document: Mapping[str, Any], logs: Path) -> dict[str, A
     arguments = document["arguments"]
     known = {field.name for field in fields(Options)} - NOT_CITED
     if not isinstance(arguments, dict) or (unknown := [name for name in arguments if name not in known]):
-        raise SettingsError(f"{path}: arguments: unknown option {quote(unknown[0] if isinstance(arguments, dict) else str(arguments))}")
+        raise SettingsError(
+            f"{path}: arguments: unknown option {quote(unknown[0] if isinstance(arguments, dict) else str(arguments))}"
+        )
     (text,) = arguments.get("traces") or [str(BUNDLED)]
     recorded, size = split_size(text)
     name = Path(recorded)
@@ -135,7 +143,9 @@ def _options(path: Path, document: Mapping[str, Any], logs: Path) -> dict[str, A
     if not there:
         raise SettingsError(f"{path}: its log {name.name} is neither {name} nor in {logs}: give --logs FOLDER")
     if not same:
-        raise SettingsError(f"{path}: {there[0]} is another log: SHA-256 {sha256_of(there[0])[:16]}…, expected {str(digest)[:16]}…")
+        raise SettingsError(
+            f"{path}: {there[0]} is another log: SHA-256 {sha256_of(there[0])[:16]}…, expected {str(digest)[:16]}…"
+        )
     log = f"{same[0]}@{size}" if size is not None else str(same[0])
     typed = {key: Path(value) if key in PATHS and value is not None else value for key, value in arguments.items()}
     return {**typed, "traces": [log]}

@@ -3,19 +3,21 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shadowtime._version import __version__
 from shadowtime.replayer.comparison.run_record import RunRecord
 
 
 def cited(
-    document: Mapping[str, Any], log_sha256: str | None, arguments: Mapping[str, Any], records: Sequence[RunRecord]
+    document: Mapping[str, Any],
+    origin: Mapping[str, str | None],
+    arguments: Mapping[str, Any],
+    records: Sequence[RunRecord],
 ) -> dict[str, Any]:
     """Return a `--json` document of one log with its origin.
 
     Parameters
     ----------
-    log_sha256
-        SHA-256 of the bytes of the log's file; None if the log is no file.
+    origin
+        Version, and digest of the log (`replayer.arguments.origin_of`).
     arguments
         Options of `shadowtime replay` that give the same document, without the files to write.
     records
@@ -26,8 +28,7 @@ def cited(
     ]
     rows = document["policies"]
     return {
-        "shadowtime": __version__,
-        "log_sha256": log_sha256,
+        **origin,
         "arguments": dict(arguments),
         **document,
         "policies": [row | digest for row, digest in zip(rows, digests or [{}] * len(rows), strict=False)],

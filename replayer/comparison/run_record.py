@@ -98,7 +98,7 @@ class JobTimes:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the starts and ends of all jobs. It depends on the schedule alone, not on the seed or the names."""
+        """SHA-256 of the starts and ends of all jobs. It depends on the schedule alone, not on seed or names."""
         times = np.column_stack([self.job_number, self.start_time, self.end_time])
         return sha256(np.ascontiguousarray(times, dtype="<i8").tobytes()).hexdigest()
 

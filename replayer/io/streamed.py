@@ -157,7 +157,8 @@ class StreamedReplay:
             if published[sequence].event != event:
                 raise ReplayError(
                     f"run {self.run!r} cannot be resumed: event {sequence} differs in the log "
-                    f"({different(published[sequence].event, event)}); use the same trace and settings, or another --run"
+                    f"({different(published[sequence].event, event)}); "
+                    "use the same trace and settings, or another --run"
                 )
             return
         await self._kafka.publish(Envelope(run=self.run, cluster=self._opened.cluster, sequence=sequence, event=event))

@@ -1,4 +1,4 @@
-"""Perturbed copies of a log: every submission is moved a little. The replay of a copy is one random draw of the scores."""
+"""Perturbed copies of a log: every submission is moved a little. The replay of a copy is one draw of the scores."""
 
 from dataclasses import replace
 

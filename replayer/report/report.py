@@ -208,8 +208,8 @@ def _repeat(
         for run in records
     ]
     caption = (
-        "SHA-256 of the log's file, and of the decision log that --decisions writes of that run alone: the same log and "
-        "settings give the same bytes."
+        "SHA-256 of the log's file, and of the decision log that --decisions writes of that run alone: the same log "
+        "and settings give the same bytes."
     )
     return (
         '<section aria-labelledby="repeat"><h2 id="repeat">To repeat this</h2>'

@@ -47,7 +47,9 @@ def verdict(document: Row, runs: Sequence[RunRecord]) -> str:
     if base == chosen:
         base = next(place for place in (lowest, following) if place != chosen)
     begins = _what_is_best(rows, runs, base, lowest, alike)
-    return " ".join(filter(None, [begins, why, _at_what_price(rows, runs, base, chosen), _worse_than_requests(document)]))
+    return " ".join(
+        filter(None, [begins, why, _at_what_price(rows, runs, base, chosen), _worse_than_requests(document)])
+    )
 
 
 def baseline(document: Row) -> int:
@@ -129,9 +131,7 @@ def _figures(rows: Sequence[Row], places: Sequence[int], figure: str) -> str:
     return ", ".join(f"{rows[place]['policy']} {duration(rows[place][figure])}" for place in places)
 
 
-def _what_is_best(
-    rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lowest: int, alike: Sequence[int]
-) -> str:
+def _what_is_best(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lowest: int, alike: Sequence[int]) -> str:
     following = _in_order(rows)[1]
     least = rows[lowest]["mean_bounded_slowdown"]
 

@@ -26,9 +26,7 @@ from shadowtime.shared.kernels import Floats, FloatTable, kernel
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
 from shadowtime.shared.spec import Price
 
-KNOTS: Final = np.array(
-    [0, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
-)
+KNOTS: Final = np.array([0, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 """Stated risks at which predictions are compared with outcomes. Between them the correction is linear."""
 
 PRIOR: Final = 10.0

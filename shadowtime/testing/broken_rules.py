@@ -51,9 +51,9 @@ def _line(name: str, spec: str, error: BaseException) -> str:
     parts = [f"{spec}: broken rule: {rule}: {type(error).__name__}" + (f": {reason}" if reason else "")]
     if (place := _place(error)) is not None:
         parts.append(f"at {place}")
-    for note in filter(None, map(EXAMPLE.match, getattr(error, "__notes__", ()))):
-        parts.append(f"smallest input: {truncate(' '.join(note[1].split()), MAX_INPUT)}")
-    return "; ".join(parts)
+    notes = filter(None, map(EXAMPLE.match, getattr(error, "__notes__", ())))
+    inputs = [f"smallest input: {truncate(' '.join(note[1].split()), MAX_INPUT)}" for note in notes]
+    return "; ".join(parts + inputs)
 
 
 def _place(error: BaseException) -> str | None:

@@ -13,7 +13,9 @@ def specs(option: str) -> list[str]:
     >>> [value for value in specs("policy") if value.startswith("fcfs")]
     ['fcfs', 'fcfs(distribution=prior)', 'fcfs(distribution=ignore)', 'fcfs(fallback=incremental)']
     """
-    return [spec for name in sorted(REGISTRIES[option].classes) if is_usable(option, name) for spec in choices(option, name)]
+    return [
+        spec for name in sorted(REGISTRIES[option].classes) if is_usable(option, name) for spec in choices(option, name)
+    ]
 
 
 def is_usable(option: str, name: str) -> bool:

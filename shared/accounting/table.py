@@ -115,7 +115,9 @@ def read_frame(frame: Any, reading: Reading) -> AccountingRows:
     try:
         import pyarrow
     except ModuleNotFoundError:
-        raise ImportError("data frames need pyarrow, which is not installed: pip install 'shadowtime[frames]'") from None
+        raise ImportError(
+            "data frames need pyarrow, which is not installed: pip install 'shadowtime[frames]'"
+        ) from None
 
     try:
         if hasattr(frame, "to_arrow"):  # polars
@@ -126,9 +128,7 @@ def read_frame(frame: Any, reading: Reading) -> AccountingRows:
     return read_batches(FRAME, iter(table.to_batches(max_chunksize=BATCH)), reading)
 
 
-def read_batches(
-    path: Path | str, batches: "Iterator[pyarrow.RecordBatch]", reading: Reading
-) -> AccountingRows:
+def read_batches(path: Path | str, batches: "Iterator[pyarrow.RecordBatch]", reading: Reading) -> AccountingRows:
     """Return the jobs of a table that comes in batches; `path` is its name in messages. Raises as `read` does."""
     import pyarrow  # here, since this import takes a third of a second
 

@@ -105,7 +105,9 @@ class Advised(RuntimeDistribution):
         predicted = predicted_job(self, job, self.risk, largest=0)
         (pool,) = self.held["scheduler"].pools
         starts = starts_if_submitted(pool, job.time, predicted.asked)
-        rows = [alternative(own, asked, start, predicted) for (asked, _), start in zip(predicted.asked, starts, strict=True)]
+        rows = [
+            alternative(own, asked, start, predicted) for (asked, _), start in zip(predicted.asked, starts, strict=True)
+        ]
         for (asked, _), row in zip(predicted.asked, marked(rows, self.risk), strict=True):
             if row.advised:
                 self.pieces[job.job_number] = Piece(rows[0].cut, row.cut or 0.0, row.requested_time)

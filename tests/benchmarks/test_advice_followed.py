@@ -56,7 +56,9 @@ def test_two_thousand_pieces_of_advice_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize("log", ["KTH", "CTC", "Mira", "HPC2N", "SDSC-SP2"])
 def test_advice_holds_on_archived_logs(log: str) -> None:
     sizes = {"CTC": "@338"}
-    found = row(f"{path_of(log)}{sizes.get(log, '')}", "easy:plan=requested", "experts", RISK, jobs=26_000)["calibration"]
+    found = row(f"{path_of(log)}{sizes.get(log, '')}", "easy:plan=requested", "experts", RISK, jobs=26_000)[
+        "calibration"
+    ]
     assert found["pieces"] > 2_000
     assert found["highest"] <= RISK
     assert found["near"] > 80

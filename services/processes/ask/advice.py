@@ -34,7 +34,14 @@ from shadowtime.shared.messages import (
     ratio,
 )
 from shadowtime.shared.stages import AdvisedStart as Start
-from shadowtime.shared.stages import BoundsWaits, ForecastsStarts, PredictsRunTimes, RiskOfRequests, StageHandler, StageRun
+from shadowtime.shared.stages import (
+    BoundsWaits,
+    ForecastsStarts,
+    PredictsRunTimes,
+    RiskOfRequests,
+    StageHandler,
+    StageRun,
+)
 
 RUN_TIME_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
@@ -126,9 +133,7 @@ class Advising:
         job, first = await self._run_times.of_run(run, partial(_predicted, question, own))
         starts, second = await self._starts.of_run(run, partial(_starts, job.asked))
         bounds, third = await self._bounds.of_run(run, partial(_bounds, question.job(0, own)))
-        choices = [
-            alternative(own, asked, start, job) for (asked, _), start in zip(job.asked, starts, strict=True)
-        ]
+        choices = [alternative(own, asked, start, job) for (asked, _), start in zip(job.asked, starts, strict=True)]
         alternatives = marked(choices, question.risk)
         return Advice(
             cluster=question.cluster,

@@ -49,9 +49,9 @@ class Alternative(FrozenModel):
 
 
 UNCHECKED = 0.5
-"""Share of the accepted risk that a longer request than the job's own may have. No outcome checks such a risk: how long a
-job would have run that was cut is unknown. Of those that were submitted again with more time, most needed more than the
-predicted tail says (docs/advice.md)."""
+"""Share of the accepted risk that a longer request than the job's own may have. No outcome checks such a risk: how long
+a job would have run that was cut is unknown. Of those that were submitted again with more time, most needed more than
+the predicted tail says (docs/advice.md)."""
 
 
 class RiskQuestion(NamedTuple):

@@ -34,7 +34,8 @@ def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
     if advice.unadvised is not None:
         lines.append(f"none is advised: {advice.unadvised}")
     caption = (
-        f"*: ends earliest of those cut with at most {percent(question.risk, 'g')} (longer ones: half of it); +: no other ends as early at as "
+        f"*: ends earliest of those cut with at most {percent(question.risk, 'g')} (longer ones: half of it); "
+        "+: no other ends as early at as "
         "small a risk. If nothing else arrives; other sizes do the same work."
     )
     return Group(*lines, alternatives_table(advice.alternatives, caption))

@@ -1,4 +1,4 @@
-"""What is documented as a method to override is called: of a class that derives from any policy, predictor or source."""
+"""A documented method is called if it is overridden: of a class that derives from any policy, predictor or source."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -67,7 +67,11 @@ def carried_out(kind: str, name: str, of: type[Any]) -> None:
     spec = own.spec_of(kind, of)
     with own:
         keys = set(REGISTRIES[kind].classes[spec].Settings.model_fields)
-        chosen = [text for text in ("predict=anew", f"history={500 if name in AT_LEAST_500 else 100}", "forecast=yes") if text.partition("=")[0] in keys]
+        chosen = [
+            text
+            for text in ("predict=anew", f"history={500 if name in AT_LEAST_500 else 100}", "forecast=yes")
+            if text.partition("=")[0] in keys
+        ]
         specs = {"policy": "easy:forecast=yes", "runtime": "downey-mean(predict=anew)", "adjustment": "none"}
         specs |= {"wait-bound": "bmbp"} | {kind: spec + (f":{','.join(chosen)}" if chosen else "")}
         configuration = configure(specs["policy"], specs["runtime"], specs["adjustment"])
@@ -109,9 +113,7 @@ def test_every_documented_method_of_a_source_is_called(mode: str) -> None:
     of = SOURCES[mode]
     derived = counting(of, "derived", called)
     plan = RunPlan("easy", "a", LOG, configure("easy"), mode=mode)
-    first, then = (
-        EmbeddedReplay(plan.opened(), derived(plan.workload, plan.capacity, plan.traits)) for _ in range(2)
-    )
+    first, then = (EmbeddedReplay(plan.opened(), derived(plan.workload, plan.capacity, plan.traits)) for _ in range(2))
     for _ in range(300):
         first.step()
     then.restore(first.snapshot())

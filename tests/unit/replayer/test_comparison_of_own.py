@@ -3,14 +3,16 @@
 import multiprocessing
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 import shadowtime
+from shadowtime.replayer.api.frames import DECISION_COLUMNS, JOB_COLUMNS
 from shadowtime.replayer.logs import perturbed
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.messages import Kill, Reason, Start
 
 LOG = shadowtime.read_log(jobs=200)
 
@@ -93,8 +95,8 @@ found = compared.rows["mean_wait"].tolist()
 def _notebook(results: Any) -> None:
     """Run cells as a notebook does: their classes belong to a module that has no file."""
     cell = ModuleType("__main__").__dict__
-    exec("class Base:\n    pass\n", cell)  # noqa: S102 - an earlier cell
-    exec(CELL.replace("Mine2()", "type('Mine2', (Mine, Base), {})()"), cell)  # noqa: S102
+    exec("class Base:\n    pass\n", cell)
+    exec(CELL.replace("Mine2()", "type('Mine2', (Mine, Base), {})()"), cell)
     results.put(cell["found"])
 
 
@@ -126,7 +128,10 @@ def test_a_log_may_be_a_frame() -> None:
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        ({"a": [1]}, "the data frame: no column for submit, limit, processors, .*; give columns={'submit': …}; it has a"),
+        (
+            {"a": [1]},
+            "the data frame: no column for submit, limit, processors, .*; give columns={'submit': …}; it has a",
+        ),
         (5, "the data frame: cannot be read as a table"),
         (None, "the data frame: cannot be read as a table"),
     ],
@@ -145,3 +150,13 @@ def test_a_log_and_scores_are_printed_on_one_line() -> None:
     assert len(scores) < 200
     with pytest.raises(SettingsError, match="processors: expected a whole number, found '100'"):
         shadowtime.read_log(processors="100")  # type: ignore[arg-type]
+
+
+def test_every_column_of_a_result_is_documented() -> None:
+    """Of a replay with all that can be predicted; the page of the reference is generated from these tables."""
+    result = shadowtime.replay(LOG, "best:forecast=yes", adjustment="percentile", wait_bound="bmbp")
+    jobs = result.jobs.reset_index()
+    assert {"wait_bound_GROUPING" if name.startswith("wait_bound_") else name for name in jobs} == set(JOB_COLUMNS)
+    fields = {name for model in (Start, Kill, *get_args(get_args(Reason)[0])) for name in model.model_fields}
+    for policy in ("easy", "best", "conservative:speculate=0.2"):
+        assert set(shadowtime.replay(LOG, policy).decisions) <= set(DECISION_COLUMNS) | fields

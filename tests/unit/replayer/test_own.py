@@ -88,7 +88,10 @@ def test_a_class_that_is_written_anew_replaces_the_old_one() -> None:
         return []
 
     renamed = type("Mine", (InOrder,), {})
-    with pytest.raises(ReplayError, match="deadlock: none of 200 waiting jobs starts: each of them fits on the idle machine, so the policy"):
+    with pytest.raises(
+        ReplayError,
+        match="deadlock: none of 200 waiting jobs starts: each of them fits on the idle machine, so the policy",
+    ):
         waits(mine)
     assert waits(renamed) == waits("fcfs")
 
@@ -139,9 +142,11 @@ def test_a_name_that_is_taken_is_refused() -> None:
     with pytest.raises(SettingsError, match="policy 'easy' exists already; give yours another `name`"):
         shadowtime.replay(LOG, type("Easy", (InOrder,), {}))
     for nothing in (type("Nothing", (), {}), 5, None):
-        with pytest.raises(SettingsError, match="policy: expected a SPEC, or a class or object with the method schedule"):
+        with pytest.raises(
+            SettingsError, match="policy: expected a SPEC, or a class or object with the method schedule"
+        ):
             shadowtime.replay(LOG, nothing)
-    with pytest.raises(SettingsError, match="with the method predict_one and learn_one; found .<class"):
+    with pytest.raises(SettingsError, match=r"with the method predict_one and learn_one; found .<class"):
         shadowtime.replay(LOG, runtime=type("Nothing", (), {}))
     own = OwnClasses()
     own.spec_of("policy", InOrder)

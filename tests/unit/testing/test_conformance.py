@@ -203,7 +203,8 @@ def test_a_failure_is_one_line_with_the_smallest_input_and_the_line_of_the_plug_
             return [] if len(queue) < 2 else [1 // 0]
 
     monkeypatch.setitem(POLICIES.classes.data, Dividing.name, Dividing)
-    told = r"^dividing: broken rule: no more is started than is free: ZeroDivisionError: [^;]*; at [^;]*test_conformance.py:\d+; smallest input: "
+    rule = r"^dividing: broken rule: no more is started than is free: ZeroDivisionError: [^;]*; "
+    told = rule + r"at [^;]*test_conformance.py:\d+; smallest input: "
     with pytest.raises(pytest.fail.Exception, match=told) as caught:
         tried("policies", "dividing", "test_no_more_is_started_than_is_free")()
     assert "\n" not in str(caught.value)

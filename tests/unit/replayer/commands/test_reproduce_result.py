@@ -24,7 +24,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     log, result = folder / "small.swf", folder / "result.json"
     log.write_bytes(gzip.decompress(BUNDLED.read_bytes()))
     compare_logs(
-        Options([f"{log}@128"], policy=["easy", "best"], jobs=150, seed=3, requests="doubled", json=result, report=folder / "page.html")
+        Options(
+            [f"{log}@128"],
+            policy=["easy", "best"],
+            jobs=150,
+            seed=3,
+            requests="doubled",
+            json=result,
+            report=folder / "page.html",
+        )
     )
     return log, result
 
@@ -45,7 +53,11 @@ def test_a_document_says_where_it_comes_from(made: tuple[Path, Path]) -> None:
     told = document(result)
     assert (told["shadowtime"], told["log_sha256"]) == (__version__, sha256_of(log))
     assert told["arguments"] == {
-        "traces": [f"{log}@128"], "policy": ["easy", "best"], "jobs": 150, "seed": 3, "requests": "doubled"
+        "traces": [f"{log}@128"],
+        "policy": ["easy", "best"],
+        "jobs": 150,
+        "seed": 3,
+        "requests": "doubled",
     }
     alone = shadowtime.replay(shadowtime.read_log(log, 128, jobs=150, requests="doubled"), "easy", seed=3)
     assert told["policies"][0]["schedule_sha256"] == alone.schedule_sha256
@@ -64,7 +76,9 @@ def test_a_log_elsewhere_is_taken_by_its_digest(made: tuple[Path, Path], tmp_pat
     (tmp_path / "small.swf").write_bytes(log.read_bytes())
     moved = changed(made, tmp_path, arguments=document(made[1])["arguments"] | {"traces": ["/nowhere/small.swf@128"]})
     reproduce_result(moved, tmp_path)
-    with pytest.raises(SettingsError, match="its log small.swf is neither /nowhere/small.swf nor in /no: give --logs FOLDER"):
+    with pytest.raises(
+        SettingsError, match=r"its log small\.swf is neither /nowhere/small\.swf nor in /no: give --logs FOLDER"
+    ):
         reproduce_result(moved, Path("/no"))
     (tmp_path / "small.swf").write_text("; another\n")
     with pytest.raises(SettingsError, match=r"small.swf is another log: SHA-256 [0-9a-f]{16}…, expected [0-9a-f]{16}…"):
@@ -85,7 +99,9 @@ def test_a_figure_that_differs_is_named(
 
 
 def test_what_is_measured_is_no_difference() -> None:
-    assert differences({"shadowtime": "1", "cpu_seconds": 1, "a": [{"seconds": 2}]}, {"cpu_seconds": 3, "a": [{}]}) == []
+    assert (
+        differences({"shadowtime": "1", "cpu_seconds": 1, "a": [{"seconds": 2}]}, {"cpu_seconds": 3, "a": [{}]}) == []
+    )
 
 
 @pytest.mark.parametrize(

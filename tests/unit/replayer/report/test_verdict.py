@@ -86,13 +86,20 @@ def test_it_says_for_whom_it_is_worse() -> None:
 def test_policies_that_cannot_be_told_apart_are_decided_by_the_next_column() -> None:
     """F13: the policy with 0.13 less slowdown, which may be chance, was named, though all else spoke for the other."""
     told = verdict(*faring(100, 1_900))
-    assert told.startswith("other had the lowest mean bounded slowdown, 8.00, but easy (1.00 more, which may be chance: ")
-    assert "cannot be told apart from it. By the longest wait (easy 16.7 min, other 31.7 min), easy is the better one." in told
+    assert told.startswith(
+        "other had the lowest mean bounded slowdown, 8.00, but easy (1.00 more, which may be chance: "
+    )
+    assert (
+        "cannot be told apart from it. By the longest wait (easy 16.7 min, other 31.7 min), easy is the better one."
+        in told
+    )
     assert "Compared with other, " in told
 
 
 def test_the_mean_wait_decides_before_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shadowtime.replayer.report.verdict._may_be_chance", lambda runs, first, other, figure: figure == "slowdown")
+    monkeypatch.setattr(
+        "shadowtime.replayer.report.verdict._may_be_chance", lambda runs, first, other, figure: figure == "slowdown"
+    )
     told = said(best=(9.0, 600.0, 36000), easy=(9.5, 300.0, 90000))
     assert "By the mean wait (easy 5.0 min, best 10.0 min), easy is the better one. Compared with best" in told
 

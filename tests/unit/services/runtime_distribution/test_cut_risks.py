@@ -1,6 +1,7 @@
 """Risks of being cut: calibrated by the record, without a leak, ascending in no request, and part of the snapshot."""
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def test_a_risk_never_rises_with_the_request() -> None:
         risk = risks.of(job(1), histogram)
         assert risk is not None
         values = [risk.of(time) for time in range(1, 20_000, 97)]
-        assert all(low >= high for low, high in zip(values, values[1:], strict=False))
+        assert all(low >= high for low, high in pairwise(values))
         for wanted in (0.01, 0.05, 0.5, 0.99):
             needed = risk.needed(wanted)
             assert risk.of(needed) <= wanted

@@ -20,6 +20,7 @@ from shadowtime.services.runtime_distribution.ensembles.within_bins import (
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
 from shadowtime.services.runtime_distribution.weighted_jobs import UserHistories
 from shadowtime.services.scoreboard.scores.run_time_distributions import RunTimeDistributionScores
+from shadowtime.shared.distributions import LEVELS
 from shadowtime.shared.distributions.histogram import EDGES, bin_of
 from shadowtime.shared.distributions.outcomes import outcome_of
 from shadowtime.shared.errors import SettingsError

@@ -10,7 +10,14 @@ from aiohttp.test_utils import TestClient, TestServer
 from rich.console import Console
 
 from shadowtime.services.processes.ask.advice import Advice
-from shadowtime.services.processes.ask.alternatives import Alternative, AlternativeShape, RiskQuestion, marked, risk_of, shapes
+from shadowtime.services.processes.ask.alternatives import (
+    Alternative,
+    AlternativeShape,
+    RiskQuestion,
+    marked,
+    risk_of,
+    shapes,
+)
 from shadowtime.services.processes.ask.answers import Answers
 from shadowtime.services.processes.ask.once import ADVISE
 from shadowtime.services.processes.ask.openapi import document
@@ -192,7 +199,12 @@ def test_longer_requests_end_at_the_longest_so_far() -> None:
             return round(3600 / risk)
 
     own = AlternativeShape(8, 3600)
-    for longest, found in ((3600, [3600]), (5000, [3600, 5000]), (20_000, [3600, 7200, 20_000]), (10**6, [3600, 7200, 230_400, 460_800])):
+    for longest, found in (
+        (3600, [3600]),
+        (5000, [3600, 5000]),
+        (20_000, [3600, 7200, 20_000]),
+        (10**6, [3600, 7200, 230_400, 460_800]),
+    ):
         tried = shapes(own, RiskQuestion(Risk(), 0.05, longest))
         assert [each.requested_time for each in tried] == found
     wider = shapes(own, RiskQuestion(Risk(), 0.05, 20_000), largest=16)
