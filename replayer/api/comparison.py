@@ -81,11 +81,14 @@ class Compared:
         base = self.draws[0].policy if to is None else to
         if base not in set(rows["policy"]):
             raise SettingsError(f"unknown policy {base!r}; known: {', '.join(dict.fromkeys(rows['policy']))}")
-        figures = rows.set_index(["log", "copy", "policy"])[list(FIGURES)].astype("float64")
-        ratios = figures / figures.xs(base, level="policy").reindex(figures.index.droplevel("policy")).to_numpy()
+        figures = list(FIGURES)
+        of_base = rows[rows["policy"] == base].set_index(["log", "copy"])[figures].astype("float64")
+        keys = list(zip(rows["log"], rows["copy"], strict=True))
+        ratios = rows[figures].astype("float64") / of_base.loc[keys].to_numpy()
         with np.errstate(divide="ignore"):
             logarithms = np.log(ratios)
-        return np.exp(logarithms.groupby(level="policy", sort=False).mean())
+        means: pd.DataFrame = np.exp(logarithms.groupby(rows["policy"], sort=False).mean())
+        return means
 
     def report(self, path: str | PathLike[str], log: str | None = None) -> None:
         """Write the page that compares the policies on a log as it is; by default the first log.

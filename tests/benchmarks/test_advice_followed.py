@@ -55,10 +55,10 @@ def test_two_thousand_pieces_of_advice_hold(tmp_path: Path) -> None:
 @needs_archive
 @pytest.mark.parametrize("log", ["KTH", "CTC", "Mira", "HPC2N", "SDSC-SP2"])
 def test_advice_holds_on_archived_logs(log: str) -> None:
-    sizes = {"CTC": "@338"}
-    found = row(f"{path_of(log)}{sizes.get(log, '')}", "easy:plan=requested", "experts", RISK, jobs=26_000)[
-        "calibration"
-    ]
+    size = {"CTC": "@338"}.get(log, "")
+    share = {"KTH": 0.6}.get(log, 0.1)  # on KTH few risks are near 5 %: jobs run until their requests
+    figures = row(f"{path_of(log)}{size}", "easy:plan=requested", "experts", RISK, jobs=26_000, share=share)
+    found = figures["calibration"]
     assert found["pieces"] > 2_000
     assert found["highest"] <= RISK
     assert found["near"] > 80

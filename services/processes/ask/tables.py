@@ -35,8 +35,7 @@ def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
         lines.append(f"none is advised: {advice.unadvised}")
     caption = (
         f"*: ends earliest of those cut with at most {percent(question.risk, 'g')} (longer ones: half of it); "
-        "+: no other ends as early at as "
-        "small a risk. If nothing else arrives; other sizes do the same work."
+        "+: no other ends as early at as small a risk. If nothing else arrives; other sizes do the same work."
     )
     return Group(*lines, alternatives_table(advice.alternatives, caption))
 

@@ -41,7 +41,8 @@ def counting(of: type[Any], name: str, called: Counter[str]) -> type[Any]:
 
         return overridden
 
-    derived: Any = type("Derived", (of,), {"name": name, **{method: wrap(method) for method in documented(of)}})
+    methods = {method: wrap(method) for method in documented(of)}
+    derived: type[Any] = type("Derived", (of,), {"name": name, **methods})
     return derived
 
 
@@ -81,18 +82,18 @@ def carried_out(kind: str, name: str, of: type[Any]) -> None:
         for _ in range(300):
             first.step()
         then.restore(first.snapshot())
-        handlers = {run.stage.name: run.handler for run in then.stages}
+        handlers: dict[str, Any] = {run.stage.name: run.handler for run in then.stages}
         assert isinstance(handlers["scheduler"], ForecastsStarts)
         handlers["scheduler"].starts_of([(HEAD.model_copy(update={"time": handlers["scheduler"].time}), None)])
         assert isinstance(handlers["wait_bound"], BoundsWaits)
         for side in ("upper", "lower"):
             handlers["wait_bound"].bounds_at(HEAD, 0.9, 0.9, side)
         handlers["wait_bound"].ranges_at(HEAD)
-        explaining = StageRun(EXPLAINED)
+        explaining: Any = StageRun(EXPLAINED)
         (scheduler,) = [run for run in first.stages if run.stage.name == "scheduler"]
         explaining.restore(scheduler.snapshot())
-        for number in list(explaining.handler.jobs.waiting):  # type: ignore[union-attr]
-            explaining.handler.explain(number, "a", 1)  # type: ignore[union-attr]
+        for number in list(explaining.handler.jobs.waiting):
+            explaining.handler.explain(number, "a", 1)
         then.run_to_end()
 
 

@@ -102,7 +102,7 @@ def _notebook(results: Any) -> None:
 
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 def test_classes_of_a_notebook_work_in_a_child_process(method: str) -> None:
-    context = multiprocessing.get_context(method)
+    context: Any = multiprocessing.get_context(method)
     results = context.Queue()
     child = context.Process(target=_notebook, args=(results,))
     child.start()
@@ -156,7 +156,9 @@ def test_every_column_of_a_result_is_documented() -> None:
     """Of a replay with all that can be predicted; the page of the reference is generated from these tables."""
     result = shadowtime.replay(LOG, "best:forecast=yes", adjustment="percentile", wait_bound="bmbp")
     jobs = result.jobs.reset_index()
-    assert {"wait_bound_GROUPING" if name.startswith("wait_bound_") else name for name in jobs} == set(JOB_COLUMNS)
+    assert {"wait_bound_GROUPING" if name.startswith("wait_bound_") else name for name in map(str, jobs)} == set(
+        JOB_COLUMNS
+    )
     fields = {name for model in (Start, Kill, *get_args(get_args(Reason)[0])) for name in model.model_fields}
     for policy in ("easy", "best", "conservative:speculate=0.2"):
         assert set(shadowtime.replay(LOG, policy).decisions) <= set(DECISION_COLUMNS) | fields
