@@ -51,7 +51,7 @@ def reproduce(
 
     if name is not None and name.endswith(".json"):
         with lasting_imports():
-            from shadowtime.replayer.commands.reproduce_result import reproduce_result
+            from shadowtime.replayer.campaign.reproduce_result import reproduce_result
         reproduce_result(Path(name), logs)
         return
     if name in STUDIES:

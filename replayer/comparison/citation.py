@@ -1,4 +1,4 @@
-"""What a result document says of its origin, so that one file can be cited: version, logs, digests, arguments."""
+"""The origin of a result document, so that one file can be cited: version, logs, digests, arguments."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -89,8 +89,8 @@ def _all_missing(error: Any) -> str | None:
     if not error.format_message().startswith("Missing option"):
         return None
     typed = {word.partition("=")[0] for word in sys.argv[1:]}
-    required = [each for each in error.ctx.command.params if each.required and each.opts[-1].startswith("-")]
-    lacking = [f"'{each.opts[-1]}'" for each in required if not typed & set(each.opts)]
+    required = [option for option in error.ctx.command.params if option.required and option.opts[-1].startswith("-")]
+    lacking = [f"'{option.opts[-1]}'" for option in required if not typed & set(option.opts)]
     return f"missing options {', '.join(lacking)}" if len(lacking) > 1 else None
 
 

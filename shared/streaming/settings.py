@@ -188,9 +188,7 @@ def _made(flags: list[str] | None, values: dict[str, Any]) -> Settings:
         first = error.errors(include_input=False)[0]
         raise SettingsError(f"{_named(first['loc'], flags or [])}: {truncate(in_plain_words(first))}") from None
     except SourceError as error:
-        unknown = (
-            str(error).removeprefix("error parsing CLI: ").replace("unrecognized arguments: --", "unknown setting ")
-        )
+        unknown = str(error).removeprefix("error parsing CLI: ").replace("unrecognized arguments:", "unknown setting")
         raise SettingsError(f"{truncate(unknown)}; `shadowtime settings` prints all") from None
 
 

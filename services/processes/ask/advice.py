@@ -168,7 +168,7 @@ def _opened(state: StageRun) -> tuple[StageHandler, AsOf]:
 
 
 class PredictedJob(NamedTuple):
-    """What stage `runtime_distribution` knows of a job.
+    """A job as stage `runtime_distribution` predicts it.
 
     Parameters
     ----------

@@ -12,8 +12,7 @@ import typer
 
 from shadowtime._version import __version__
 from shadowtime.replayer.arguments import split_size
-from shadowtime.replayer.commands.replay_options import NOT_CITED, Options
-from shadowtime.replayer.commands.replay_run import compare_logs
+from shadowtime.replayer.commands import NOT_CITED, Options, compare_logs
 from shadowtime.replayer.logs import BUNDLED, sha256_of
 from shadowtime.shared.cli import say
 from shadowtime.shared.errors import SettingsError

@@ -10,9 +10,9 @@ import typer
 
 import shadowtime
 from shadowtime._version import __version__
+from shadowtime.replayer.campaign.reproduce_result import differences, reproduce_result
 from shadowtime.replayer.commands.replay_options import Options
 from shadowtime.replayer.commands.replay_run import compare_logs
-from shadowtime.replayer.commands.reproduce_result import differences, reproduce_result
 from shadowtime.replayer.logs import BUNDLED, sha256_of
 from shadowtime.shared.errors import SettingsError
 
