@@ -99,7 +99,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
 
 
 FRAME = "the data frame"
-"""What messages call a table that is not a file."""
+"""The name, in messages, of a table that is not a file."""
 
 
 def read_frame(frame: Any, reading: Reading) -> AccountingRows:
