@@ -86,8 +86,8 @@ class Compared:
         keys = list(zip(rows["log"], rows["copy"], strict=True))
         ratios = rows[figures].astype("float64") / of_base.loc[keys].to_numpy()
         with np.errstate(divide="ignore"):
-            logarithms = np.log(ratios)
-        means: pd.DataFrame = np.exp(logarithms.groupby(rows["policy"], sort=False).mean())
+            logarithms: pd.DataFrame = ratios.apply(np.log)
+        means: pd.DataFrame = logarithms.groupby(rows["policy"], sort=False).mean().apply(np.exp)
         return means
 
     def report(self, path: str | PathLike[str], log: str | None = None) -> None:

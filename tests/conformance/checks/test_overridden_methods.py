@@ -83,8 +83,9 @@ def carried_out(kind: str, name: str, of: type[Any]) -> None:
             first.step()
         then.restore(first.snapshot())
         handlers: dict[str, Any] = {run.stage.name: run.handler for run in then.stages}
+        now = handlers["scheduler"].time
         assert isinstance(handlers["scheduler"], ForecastsStarts)
-        handlers["scheduler"].starts_of([(HEAD.model_copy(update={"time": handlers["scheduler"].time}), None)])
+        handlers["scheduler"].starts_of([(HEAD.model_copy(update={"time": now}), None)])
         assert isinstance(handlers["wait_bound"], BoundsWaits)
         for side in ("upper", "lower"):
             handlers["wait_bound"].bounds_at(HEAD, 0.9, 0.9, side)
