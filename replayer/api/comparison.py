@@ -77,6 +77,8 @@ class Compared:
         SettingsError
             If the comparison has no such policy.
         """
+        import pandas as pd
+
         rows = self.rows
         base = self.draws[0].policy if to is None else to
         if base not in set(rows["policy"]):
@@ -84,11 +86,10 @@ class Compared:
         figures = list(FIGURES)
         of_base = rows[rows["policy"] == base].set_index(["log", "copy"])[figures].astype("float64")
         keys = list(zip(rows["log"], rows["copy"], strict=True))
-        ratios = rows[figures].astype("float64") / of_base.loc[keys].to_numpy()
-        with np.errstate(divide="ignore"):
-            logarithms: pd.DataFrame = ratios.apply(np.log)
-        means: pd.DataFrame = logarithms.groupby(rows["policy"], sort=False).mean().apply(np.exp)
-        return means
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logarithms = np.log(rows[figures].to_numpy("float64") / of_base.loc[keys].to_numpy("float64"))
+        means = pd.DataFrame(logarithms, columns=figures).groupby(rows["policy"].to_numpy(), sort=False).mean()
+        return means.apply(np.exp).rename_axis("policy")
 
     def report(self, path: str | PathLike[str], log: str | None = None) -> None:
         """Write the page that compares the policies on a log as it is; by default the first log.
