@@ -1,7 +1,8 @@
 """The output of a topic: sentences for people, JSON lines for programs."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, BinaryIO, NamedTuple, Protocol, get_args
 
 import orjson
@@ -10,9 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shadowtime.shared.cli import say
 from shadowtime.shared.formatting import clock
 from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Event
-from shadowtime.shared.quoting import plain
+from shadowtime.shared.quoting import plain, quote
 from shadowtime.shared.stages import DEAD_LETTERS
 from shadowtime.shared.streaming import Message, Settings, subscribe
 from shadowtime.shared.text import UNKNOWN, RunContext, Sentence, sentences
@@ -259,6 +261,22 @@ def _dead_letter(message: Message) -> bytes:
     return orjson.dumps({**message.headers, "value": message.value.decode(errors="replace")})
 
 
+PATIENCE = 10
+"""Seconds after which a run without a message is reported: its name may be mistyped."""
+
+
+@asynccontextmanager
+async def reminding(run: str | None) -> AsyncIterator[Callable[[], object]]:
+    """Yield a function to call when a message of the run has arrived. Without a call within `PATIENCE`, say so once."""
+    text = f"no message of run {quote(run or '')} so far; still waiting; `shadowtime live` lists all runs"
+    timer = None if run is None else asyncio.get_running_loop().call_later(PATIENCE, say, text)
+    try:
+        yield (lambda: None) if timer is None else timer.cancel
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
 async def watch(
     settings: Settings, topic: str, wanted: MessageFilter, printer: Printer, *, beginning: bool, count: int | None
 ) -> None:
@@ -271,7 +289,7 @@ async def watch(
     """
     choose = Filter(wanted)
     shown = 0
-    async with aclosing(subscribe(settings, topic, beginning=beginning)) as batches:
+    async with aclosing(subscribe(settings, topic, beginning=beginning)) as batches, reminding(wanted.run) as arrived:
         async for batch in batches:
             for record in batch:
                 printer.note(record)
@@ -279,6 +297,7 @@ async def watch(
             if count is not None:
                 records = records[: count - shown]
             if records:
+                arrived()
                 printer.show(records)
             shown += len(records)
             if shown == count:

@@ -32,9 +32,11 @@ def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
     reasons = dict.fromkeys(alternative.reason for alternative in advice.alternatives if alternative.reason is not None)
     lines[1:1] = age_line(advice.log_age)
     lines += [f"no start is forecast: {reason}" for reason in reasons]
+    if advice.unadvised is not None:
+        lines.append(f"none is advised: {advice.unadvised}")
     caption = (
-        f"*: ends earliest of those cut with at most {percent(question.risk, 'g')}; +: no other ends as early at as "
-        "small a risk. If nothing else arrives; other sizes do the same work."
+        f"*: ends earliest of those cut with at most {percent(question.risk, 'g')} (longer ones: half of it); "
+        "+: no other ends as early at as small a risk. If nothing else arrives; other sizes do the same work."
     )
     return Group(*lines, alternatives_table(advice.alternatives, caption))
 

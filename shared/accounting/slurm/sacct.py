@@ -302,8 +302,8 @@ class SacctColumns:
         federated = (numbers["job_number"] >= LIFE) & (numbers["job_number"] < FEDERATED)
         if federated.any():
             jobs = numbers["job_number"].tolist()
-            own = [number_of(job) if it else job for job, it in zip(jobs, federated.tolist(), strict=True)]
-            numbers["job_number"] = np.array(own, dtype=np.int64)
+            jobs = [number_of(job) if it else job for job, it in zip(jobs, federated.tolist(), strict=True)]
+            numbers["job_number"] = np.array(jobs, dtype=np.int64)
         numbers["life_step"] = np.where(federated, LIFE * FEDERATED_SPANS, LIFE)
         if tasks is not None:
             own = np.array(tasks.numbers, dtype=np.int64)
