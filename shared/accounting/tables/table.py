@@ -174,10 +174,12 @@ class _Table:
             missing.append("start or wait" if "end" in named or "run_time" in named else "end or run_time")
         if missing:
             missing += ["limit"] * ("limit" not in named)
-            options = ", ".join(f"{name}=COLUMN" for name in missing)
+            options = "--columns " + ", ".join(f"{name}=COLUMN" for name in missing)
+            if self.path == FRAME:
+                options = f"columns={{{missing[0]!r}: …}}"
             optional = "; limit is not needed with --requests actual" if "limit" in missing else ""
             raise TraceError(
-                f"{self.path}: no column for {', '.join(missing)}; give --columns {options}{optional}; "
+                f"{self.path}: no column for {', '.join(missing)}; give {options}{optional}; "
                 f"it has {self._shown}"
             )
 

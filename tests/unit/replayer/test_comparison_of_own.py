@@ -94,7 +94,7 @@ def test_a_log_may_be_a_frame() -> None:
     [
         (
             {"a": [1]},
-            "the data frame: no column for submit, limit, processors, .*; give columns={'submit': …}; it has a",
+            "the data frame: no column for submit, processors, .*; give columns={'submit': …}; .* it has a '1'",
         ),
         (5, "the data frame: cannot be read as a table"),
         (None, "the data frame: cannot be read as a table"),
@@ -118,7 +118,7 @@ def test_a_log_and_scores_are_printed_on_one_line() -> None:
 
 def test_every_column_of_a_result_is_documented() -> None:
     """Of a replay with all that can be predicted; the page of the reference is generated from these tables."""
-    result = shadowtime.replay(LOG, "best:forecast=yes", adjustment="percentile", wait_bound="bmbp")
+    result = shadowtime.replay(LOG, "cautious:forecast=yes", adjustment="percentile", wait_bound="bmbp")
     jobs = result.jobs.reset_index()
     assert {"wait_bound_GROUPING" if name.startswith("wait_bound_") else name for name in map(str, jobs)} == set(
         JOB_COLUMNS
