@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shadowtime.replayer.logs.quality import processors_in_use
+from shadowtime.replayer.logs.machine_size import peak_note, peak_of
 from shadowtime.replayer.logs.swf import table_of
 from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import MAX_MACHINE
@@ -101,12 +101,9 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         (more if field == "qos_number" else table)[field] = numbered[words.codes]
 
     table["partition_number"] = np.where(pool == UNKNOWN, UNKNOWN, pool + 1)
-    notes, peak = list(rows.notes), _peak(table, order)
+    notes, peak = list(rows.notes), peak_of({name: column[order] for name, column in table.items()})
     if parts is None:
-        notes.append(
-            f"it does not say how large its machine is: {peak:,} processors were held at one time, which it is taken "
-            "to have unless --processors or --pools says otherwise"
-        )
+        notes.append(peak_note(peak))
 
     more = {name: column[order] for name, column in more.items() if (column[order] != UNKNOWN).any() or name == "pool"}
     return Trace(
@@ -181,14 +178,3 @@ def _columns(
 
 def _example(rows: AccountingRows, row: int) -> str:
     return f"job {int(rows.column('job_number')[row])}, line {int(rows.lines[row])}"
-
-
-def _peak(table: dict[str, Integers], order: Integers) -> int:
-    """Return the maximum number of processors in use at any time, but at least the largest request."""
-    begun = order[table["wait_time"][order] >= 0]
-    begun = begun[table["run_time"][begun] > 0]
-    start = table["submit_time"][begun] + table["wait_time"][begun]
-    end = start + table["run_time"][begun]
-    held = table["requested_processors"][begun]
-    most = int(processors_in_use(start, end, held).max(initial=0))
-    return max(most, int(table["requested_processors"][order].max()))

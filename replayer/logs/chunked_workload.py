@@ -185,5 +185,5 @@ def _require_order(path: Path, piece: SwfBlock, last: Integers) -> None:
             before, now = table[at : at + 2, column].tolist()
             raise TraceError(
                 f"{path}, line {piece.lines[at]}: {what} {now} after {before}; --in-pieces needs jobs in order of "
-                "submission, numbered in that order"
+                "submission, numbered in that order, and one line for each job"
             )

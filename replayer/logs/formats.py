@@ -52,7 +52,9 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
                 "--columns, --time-zone, --pools and --names are for accounting files, and tables with commas"
             )
 
-        return read_swf(path)
+        from shadowtime.replayer.logs.machine_size import with_sizes
+
+        return with_sizes(read_swf(path))
 
     from shadowtime.replayer.logs.accounted_log import trace_of
     from shadowtime.shared.accounting import read_names, read_parts

@@ -45,6 +45,9 @@ BLOCK = 4096
 MAX_VALUES = np.array([MAX_TIME if name in ("submit_time", "wait_time") else MAX_INTEGER for name in FIELDS])
 """Maximum value of each field. A float represents every integer up to it exactly."""
 
+PARTIAL = (2, 3, 4)
+"""Statuses of partial executions of a job: to be continued, the last and completed, the last and failed."""
+
 _HEADER = re.compile(r";\s*([A-Z]\w*):(?:\s+(.*))?$")
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)")
 _NUMERIC_BYTES = b"0123456789+-. \t\n\v\f"
@@ -117,7 +120,7 @@ def read_pieces(path: Path, header: dict[str, str]) -> Iterator[SwfBlock]:
                         raise TraceError(msg)
             else:
                 values.append(number)
-                rows.append(row)
+                rows.append(_spaced(row) if b";" in row else row)
 
         last += len(lines)
         if rows:
@@ -140,12 +143,59 @@ def read_text(path: Path) -> tuple[dict[str, str], Integers, tuple[str, ...]]:
     """
     header: dict[str, str] = {}
     pieces = list(read_pieces(path, header))
-    whole = np.concatenate([piece.table for piece in pieces])
-    _refuse_repeated(path, np.concatenate([piece.lines for piece in pieces]), whole[:, 0])
-    notes = notes_on(sum(piece.longer for piece in pieces))
+    lines, whole = (np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("lines", "table"))
+    kept, whole, notes = _joined_executions(whole)
+    _refuse_repeated(path, lines[kept], whole[:, 0])
+    notes = notes_on(sum(piece.longer for piece in pieces)) + notes
     if unordered := int(np.count_nonzero(np.diff(whole[:, 1]) < 0)):
         notes += (f"{unordered} lines were not in order of submit time",)
     return header, whole, notes
+
+
+def _joined_executions(table: Integers) -> tuple[Integers, Integers, tuple[str, ...]]:
+    """Join the lines of each job that was checkpointed: a summary, and a line for each partial execution.
+
+    A job is its summary. Without a summary, it is its first execution, with the run time of all of them and the outcome
+    of the last one. A summary without a run time gets that of its executions.
+
+    Returns
+    -------
+    rows
+        The row of `table` that each job is at.
+    joined
+        Table of shape (jobs, 18).
+    notes
+        A note for the user if lines were joined.
+
+    References
+    ----------
+    docs/algorithms.md#sources (SWF 2.2, field 11).
+    """
+    numbers, status = table[:, 0], table[:, FIELDS.index("status")]
+    partial = np.isin(status, PARTIAL)
+    if not partial.any():
+        return np.arange(len(table)), table, ()
+
+    order = np.flatnonzero(np.isin(numbers, numbers[partial]))
+    order = order[np.lexsort((partial[order], numbers[order]))]  # the summary first, the rest as in the file
+    first = np.flatnonzero(np.r_[True, np.diff(numbers[order]) != 0])
+    rows, last = order[first], order[np.r_[first[1:], len(order)] - 1]
+    run_time = table[order, FIELDS.index("run_time")]
+    run_time = np.add.reduceat(np.where(partial[order], np.maximum(run_time, 0), 0), first)
+    joined = table.copy()
+    most = np.maximum.reduceat(table[order], first)
+    of_first = [FIELDS.index(name) for name in ("submit_time", "wait_time", "run_time", "status")]
+    most[:, of_first] = table[rows][:, of_first]
+    joined[rows] = np.where(table[rows] < 0, most, table[rows])
+    alone = partial[rows]
+    at = FIELDS.index("run_time")
+    joined[rows, at] = np.where(alone | (table[rows, at] < 0), run_time, table[rows, at])
+    joined[rows[alone], FIELDS.index("status")] = np.array([-1, 1, 0])[status[last[alone]] - PARTIAL[0]]
+    kept = ~partial
+    kept[rows] = True
+    lines = int(np.count_nonzero(~kept))
+    notes = (f"{lines} lines of partial executions count with their jobs",) if lines else ()
+    return np.flatnonzero(kept), joined[kept], notes
 
 
 def notes_on(longer: int) -> tuple[str, ...]:
@@ -236,6 +286,18 @@ def _table(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) -> 
     if (np.abs(table) > MAX_VALUES).any():
         _refuse(path, numbers, rows, hint=hint)
     return table.astype(np.int64), longer
+
+
+def _spaced(row: bytes) -> bytes:
+    """Return a job line whose fields are separated by semicolons, or end in a comment, with spaces instead.
+
+    >>> _spaced(b"1;0;;600"), _spaced(b"1 0 -1 600 ; checkpointed")
+    (b'1 0 -1 600', b'1 0 -1 600')
+    """
+    fields = row.split(b";")
+    if len(fields[0].split()) > 1:
+        return fields[0].rstrip()
+    return b" ".join(field.strip() or b"-1" for field in fields)
 
 
 def _numbers(text: bytes) -> Floats | None:
