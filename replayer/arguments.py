@@ -49,21 +49,6 @@ class Preparation:
     load: float = 1.0
 
 
-def reading_of(
-    columns: Sequence[str] | None,
-    time_zone: str | None,
-    pools: Path | None,
-    names: Path | None,
-    names_key: Path | None,
-) -> Reading:
-    """Return the options for reading accounting files and tables."""
-    if not columns:
-        return Reading({}, time_zone, pools, names, names_key)
-    from shadowtime.shared.accounting import parse_columns  # here: few logs are tables
-
-    return Reading(parse_columns(columns), time_zone, pools, names, names_key)
-
-
 def read_clusters(
     texts: Sequence[str], preparation: Preparation, say: Callable[[str], None], mode: str
 ) -> list[Cluster]:

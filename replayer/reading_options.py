@@ -1,24 +1,70 @@
 """Options of every command that reads logs, for information that an accounting file or a table lacks."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-Columns = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=COLUMN,…", help="Columns of a table by our names, as in submit=submitted_at."),
-]
-TimeZone = Annotated[
-    str | None, typer.Option(metavar="ZONE", help="Of dates that tell of none, as Europe/Berlin; else UTC.")
-]
-Pools = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Pools of the machine: TOML, or output of scontrol show node.")
-]
-NamesFile = Annotated[
-    Path | None,
-    typer.Option("--names", metavar="FILE.json", help="Where names and their numbers are kept; else nowhere."),
-]
-NamesKey = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="A key: names are kept as hashes made with it, not as they are.")
-]
+from shadowtime.shared.cli import lasting_imports
+
+if TYPE_CHECKING:
+    from shadowtime.shared.accounting import Reading
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
+    """Options for reading a file, as typed on the command line. None means that an option is not given."""
+
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=COLUMN,…", help="Columns of a table by our names, as in submit=submitted_at."),
+    ] = None
+    time_zone: Annotated[
+        str | None, typer.Option(metavar="ZONE", help="Of dates that tell of none, as Europe/Berlin; else UTC.")
+    ] = None
+    pools: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Pools of the machine: TOML, or output of scontrol show node.")
+    ] = None
+    names: Annotated[
+        Path | None,
+        typer.Option("--names", metavar="FILE.json", help="Where names and their numbers are kept; else nowhere."),
+    ] = None
+    names_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A key: names are kept as hashes made with it, not as they are.")
+    ] = None
+    lenient: Annotated[
+        bool, typer.Option("--lenient", help="Accept a file of which more than a tenth of the rows cannot be read.")
+    ] = False
+
+
+def reading_of(options: ReadingOptions) -> "Reading":
+    """Return the options for reading accounting files and tables."""
+    with lasting_imports():
+        from shadowtime.shared.accounting import Reading
+
+    typed = {field.name: getattr(options, field.name) for field in fields(ReadingOptions)}
+    if columns := typed.pop("columns"):
+        from shadowtime.shared.accounting import parse_columns  # here: few logs are tables
+
+        typed["columns"] = parse_columns(columns)
+    return Reading(**typed)
+
+
+def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with the options of `ReadingOptions`, which it gets as its parameter `reading`."""
+    own = [known for known in signature(command).parameters.values() if known.name != "reading"]
+    more = list(signature(ReadingOptions).parameters.values())
+
+    @wraps(command)
+    def run(*words: Any, **typed: Any) -> None:
+        options = {option.name: typed.pop(option.name) for option in more if option.name in typed}
+        command(*words, **typed, reading=reading_of(ReadingOptions(**options)))
+
+    parameters = [known.replace(kind=Parameter.KEYWORD_ONLY) for known in [*own, *more]]
+    run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {known.name: known.annotation for known in parameters}
+    return run

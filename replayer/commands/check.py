@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
+from shadowtime.replayer.reading_options import with_reading_options
 from shadowtime.shared.cli import application, lasting_imports, run_app, say
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import one_line
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from shadowtime.replayer.logs import Trace
+    from shadowtime.shared.accounting import Reading
 
 COUNTED = {
     "user_id": "users",
@@ -25,17 +26,15 @@ COUNTED = {
 """Columns whose distinct values are counted."""
 
 
+@with_reading_options
 def check(
     log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="SWF, sacct, PBS, CSV or Parquet.")],
-    columns: Columns = None,
-    time_zone: TimeZone = None,
-    pools: Pools = None,
-    names: NamesFile = None,
-    names_key: NamesKey = None,
     as_json: Annotated[bool, typer.Option("--json", help="Say it as one line of JSON.")] = False,
     describe: Annotated[
         bool, typer.Option("--describe", help="Also the means, medians and shapes by which papers describe a log.")
     ] = False,
+    *,
+    reading: "Reading",
 ) -> None:
     """Report the contents of a log, its gaps with their consequences, and its oddities, each with a first example.
 
@@ -46,15 +45,15 @@ def check(
 
         import orjson
 
-        from shadowtime.replayer.arguments import reading_of, split_size
+        from shadowtime.replayer.arguments import split_size
         from shadowtime.replayer.logs import columns_of, described, read_trace
 
     path, size = split_size(log)
-    if size is not None and pools is not None:
+    if size is not None and reading.pools is not None:
         raise SettingsError(
             f"{log}: @PROCESSORS and --pools exclude each other: the file of --pools has the number of processors"
         )
-    trace = read_trace(Path(path), reading_of(columns, time_zone, pools, names, names_key))
+    trace = read_trace(Path(path), reading)
     for note in trace.notes:
         say(f"{trace.name}: {note}")
     facts = told_of(trace, size)

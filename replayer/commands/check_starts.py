@@ -1,15 +1,19 @@
 """Measure how close policies come to the real starts of a site: `shadowtime check-starts LOG --policy SPEC …`."""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shadowtime.replayer.options import Oversized
-from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
+from shadowtime.replayer.reading_options import with_reading_options
 from shadowtime.shared.cli import application, lasting_imports, run_app, say
 
+if TYPE_CHECKING:
+    from shadowtime.shared.accounting import Reading
 
+
+@with_reading_options
 def check_starts(
     log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log that tells real waits.")],
     policy: Annotated[
@@ -23,14 +27,11 @@ def check_starts(
         Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")
     ] = "drop",
     jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None,
-    columns: Columns = None,
-    time_zone: TimeZone = None,
-    pools: Pools = None,
-    names: NamesFile = None,
-    names_key: NamesKey = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="A line of JSON for each policy, in the order given.")
     ] = False,
+    *,
+    reading: "Reading",
 ) -> None:
     """Replay a log under policies, and report how close their starts are to the real ones.
 
@@ -42,14 +43,13 @@ def check_starts(
         from rich.console import Console
 
         from shadowtime.replayer.analysis import met_by, met_table
-        from shadowtime.replayer.arguments import Preparation, read_cluster, reading_of
+        from shadowtime.replayer.arguments import Preparation, read_cluster
         from shadowtime.replayer.comparison import RunPlan
         from shadowtime.replayer.logs import real_starts
         from shadowtime.replayer.simulation import Machine
         from shadowtime.services.catalogue import configure
         from shadowtime.shared.formatting import duration
 
-    reading = reading_of(columns, time_zone, pools, names, names_key)
     preparation = Preparation(None, filter_, "as-logged", jobs, reading=reading)
     cluster = read_cluster(log, preparation, say, Machine.name)
     starts = real_starts(cluster.workload)

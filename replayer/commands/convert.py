@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shadowtime.replayer.options import Oversized, Requests, Sizes
-from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
+from shadowtime.replayer.reading_options import with_reading_options
 from shadowtime.shared.cli import application, lasting_imports, run_app, say
 from shadowtime.shared.errors import SettingsError
 
 if TYPE_CHECKING:
     from shadowtime.replayer.logs import Workload
+    from shadowtime.shared.accounting import Reading
 
 LOGS, TABLES = (".swf", ".swf.gz"), (".csv", ".parquet")
 
@@ -32,6 +33,7 @@ def header_of(workload: "Workload", note: str) -> dict[str, str]:
     return header | ({"UnixStartTime": str(workload.unix_start_time)} if workload.unix_start_time else {})
 
 
+@with_reading_options
 def convert(
     log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="SWF, sacct, PBS, CSV or Parquet.")],
     place: Annotated[Path | None, typer.Argument(metavar="[OUT]", help="FILE.swf, .swf.gz, .csv or .parquet")] = None,
@@ -53,11 +55,8 @@ def convert(
         str | None,
         typer.Option("--put-back", metavar="KEYS", help="Generate jobs that the log lacks: first=N,last=N,user=N,…"),
     ] = None,
-    columns: Columns = None,
-    time_zone: TimeZone = None,
-    pools: Pools = None,
-    names: NamesFile = None,
-    names_key: NamesKey = None,
+    *,
+    reading: "Reading",
 ) -> None:
     """Write the jobs of a log that a replay uses as a clean log, or as a table with a column for each field.
 
@@ -73,7 +72,7 @@ def convert(
     with lasting_imports():
         import numpy as np
 
-        from shadowtime.replayer.arguments import Preparation, read_cluster, reading_of, split_size
+        from shadowtime.replayer.arguments import Preparation, read_cluster, split_size
         from shadowtime.replayer.comparison import as_standard
         from shadowtime.replayer.logs import (
             FIELDS,
@@ -87,8 +86,7 @@ def convert(
         from shadowtime.shared.accounting import KINDS, read_names
         from shadowtime.shared.output import require_places, result_file
 
-    require_places([output, names], [split_size(log)[0]])
-    reading = reading_of(columns, time_zone, pools, names, names_key)
+    require_places([output, reading.names], [split_size(log)[0]])
     lacking = None if removed is None else parse_put_back(removed)
     preparation = Preparation(processors, filter_, requests, jobs, reading, sizes=sizes, put_back=lacking)
     workload = read_cluster(log, preparation, say, Machine.name).workload
@@ -104,8 +102,8 @@ def convert(
         statuses = np.array([as_standard(status) for status in workload.columns["status"].tolist()], dtype=np.int64)
         table = table_of({**workload.columns, **workload.unused, **processors_of, "status": statuses})
         header = header_of(workload, note)
-        if names is not None:
-            known = read_names(names, None).of
+        if reading.names is not None:
+            known = read_names(reading.names, None).of
             header |= {
                 f"{field} {number}": name
                 for kind, field in KINDS.items()

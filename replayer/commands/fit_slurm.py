@@ -1,15 +1,19 @@
 """Fit the policy `slurm` to the log of a site with unknown settings: `shadowtime fit-slurm LOG -o FILE`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shadowtime.replayer.options import Oversized
-from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
+from shadowtime.replayer.reading_options import with_reading_options
 from shadowtime.shared.cli import application, lasting_imports, run_app, say
 
+if TYPE_CHECKING:
+    from shadowtime.shared.accounting import Reading
 
+
+@with_reading_options
 def command(
     log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log that tells real waits.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The settings, for slurm:site=FILE.")],
@@ -20,11 +24,8 @@ def command(
         Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")
     ] = "drop",
     jobs: Annotated[int | None, typer.Option(metavar="N", min=4, help="Only the first N jobs of the log.")] = None,
-    columns: Columns = None,
-    time_zone: TimeZone = None,
-    pools: Pools = None,
-    names: NamesFile = None,
-    names_key: NamesKey = None,
+    *,
+    reading: "Reading",
 ) -> None:
     """Fit the settings of the policy slurm to the starts of a site, and report the accuracy on later jobs.
 
@@ -35,14 +36,13 @@ def command(
         from rich.console import Console
 
         from shadowtime.replayer.analysis import fit, met_by, met_table, policy_of, toml_of
-        from shadowtime.replayer.arguments import Preparation, read_cluster, reading_of
+        from shadowtime.replayer.arguments import Preparation, read_cluster
         from shadowtime.replayer.comparison import RunPlan
         from shadowtime.replayer.simulation import Machine
         from shadowtime.services.catalogue import configure
         from shadowtime.shared.formatting import duration
         from shadowtime.shared.output import result_file
 
-    reading = reading_of(columns, time_zone, pools, names, names_key)
     cluster = read_cluster(log, Preparation(None, filter_, "as-logged", jobs, reading=reading), say, Machine.name)
     workload = cluster.workload
     best = fit(workload, train, say)

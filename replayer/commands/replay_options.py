@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from shadowtime.replayer.options import Oversized, Requests, Sizes, Transport, YesNo
-from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
+from shadowtime.replayer.reading_options import ReadingOptions
 from shadowtime.shared.cli import lasting_imports
 
 
@@ -22,7 +22,7 @@ def known_mode(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(ReadingOptions):
     """Options of a replay. None means that an option is not given."""
 
     traces: Annotated[
@@ -95,11 +95,6 @@ class Options:
     in_pieces: Annotated[
         bool, typer.Option("--in-pieces", help="Read the log while it is replayed: an SWF log larger than memory.")
     ] = False
-    columns: Columns = None
-    time_zone: TimeZone = None
-    pools: Pools = None
-    names: NamesFile = None
-    names_key: NamesKey = None
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of every draw of chance.")] = 0
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Scores as JSON; - is standard output.")] = None
     results: Annotated[

@@ -15,7 +15,6 @@ from shadowtime.replayer.arguments import (
     parse_speedup,
     parse_wait_bound,
     read_clusters,
-    reading_of,
 )
 from shadowtime.replayer.commands.outputs import Targets, in_parts, print_tables, result_files
 from shadowtime.replayer.commands.replay_options import Options
@@ -33,6 +32,7 @@ from shadowtime.replayer.comparison import (
 from shadowtime.replayer.io import Interruption, Pace
 from shadowtime.replayer.logs import BUNDLED, require_parquet
 from shadowtime.replayer.presentation import predictions_plan
+from shadowtime.replayer.reading_options import reading_of
 from shadowtime.replayer.simulation import JobTraits
 from shadowtime.shared.chance import require_seed
 from shadowtime.shared.cli import say, start_logging
@@ -62,7 +62,7 @@ def compare_logs(options: Options) -> None:
 
     if options.in_pieces and (targets.report or targets.schedule):
         raise SettingsError("--in-pieces cannot be used with --report or --schedule, which need all jobs at once")
-    reading = reading_of(options.columns, options.time_zone, options.pools, options.names, options.names_key)
+    reading = reading_of(options)
     clusters = read_clusters(
         logs,
         Preparation(

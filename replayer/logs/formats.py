@@ -65,9 +65,9 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
         raise SettingsError("--names-key needs --names FILE, where the names are kept")
     parts = None if reading.pools is None else read_parts(reading.pools)
     names = read_names(reading.names, reading.names_key)
-    trace = trace_of(
-        path.name.removesuffix(".gz").rpartition(".")[0] or path.name, form.read(path, reading), reading, names, parts
-    )
+    rows = form.read(path, reading)
+    rows.require_few_odd(path, lenient=reading.lenient)
+    trace = trace_of(path.name.removesuffix(".gz").rpartition(".")[0] or path.name, rows, reading, names, parts)
     if reading.names is not None:
         names.write(reading.names)
     return trace

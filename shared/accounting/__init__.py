@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from shadowtime.shared.accounting.lives import Lives, in_order_of_time, joined_sizes, own_numbers, repeated
     from shadowtime.shared.accounting.machine_parts import NONE, MachineParts, gpus_of, parts_of_nodes, read_parts
     from shadowtime.shared.accounting.names import KINDS, Names, read_key, read_names
+    from shadowtime.shared.accounting.odd_rows import UNREADABLE, OddRows
     from shadowtime.shared.accounting.pbs_records import PbsJobs, PbsLife, PbsWaiting, numbered
     from shadowtime.shared.accounting.reading import TEXTS, UNKNOWN, AccountingRows, Reading
     from shadowtime.shared.accounting.sacct import STATES

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from shadowtime.shared.accounting.odd_rows import UNREADABLE, OddRows
 from shadowtime.shared.kernels import Integers
 
 UNKNOWN = -1
@@ -26,7 +27,7 @@ class Reading:
     """The user's options for reading a file.
 
     `columns` has the names of a table's columns by our names of fields. The paths are the files of the pools, of the
-    mapping of names, and of the key that hides names.
+    mapping of names, and of the key that hides names. `lenient` accepts any share of odd rows.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -34,6 +35,7 @@ class Reading:
     pools: Path | None = None
     names: Path | None = None
     names_key: Path | None = None
+    lenient: bool = False
 
 
 class Words:
@@ -69,6 +71,9 @@ class AccountingRows:
         self.notes: list[str] = []
         self.left_out: dict[str, tuple[int, str]] = {}
         """Number of rows left out, by reason, with a description of the first of these rows."""
+        self.odd = OddRows()
+        self.passed_over = 0
+        """Number of lines that were read but make no row, such as records of the server."""
         self._lines: list[Integers] = []
         self._numbers: dict[str, list[Integers]] = {}
         self._words: dict[str, Words] = {}
@@ -90,6 +95,18 @@ class AccountingRows:
         """Record that `count` rows are left out for a reason. `example` describes the first of them."""
         before, first = self.left_out.get(reason, (0, example))
         self.left_out[reason] = before + count, first
+
+    def require_few_odd(self, path: Path, *, lenient: bool) -> None:
+        """Count the odd rows among those left out, and add a note on them. All rows of the file must have been read.
+
+        Raises `TraceError` if they are more than a tenth of all rows, unless `lenient`.
+        """
+        if not self.odd.count:
+            return
+        read = len(np.unique(self.lines)) + sum(count for count, _ in self.left_out.values()) + self.passed_over
+        self.odd.require_few(path, read, lenient=lenient)
+        self.notes.insert(0, self.odd.note(read))
+        self.left_out = {UNREADABLE: (self.odd.count, self.odd.quoted), **self.left_out}
 
     def has(self, name: str) -> bool:
         """Return whether the file has a column."""

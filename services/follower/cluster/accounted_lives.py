@@ -38,6 +38,8 @@ def observations_in(path: Path, source: str) -> list[JobObservation]:
         rows = sacct.read(path, Reading())
     except TraceError as error:
         raise FollowError(str(error).replace(str(path), source)) from None
+    if rows.odd.count:
+        raise FollowError(f"{source}: {rows.odd.quoted}")
     if "line cut off" in rows.left_out:
         raise FollowError(f"{source}: its output is cut off")
     return observations_of(rows) if len(rows) else []
