@@ -1,31 +1,57 @@
 """All log formats by name, recognised by the beginning of a file."""
 
-import gzip
-import zlib
-from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Protocol
 
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import Trace
-from shadowtime.shared.accounting import BYTE_ORDER_MARK, GZIP, AccountingRows, Reading
-from shadowtime.shared.bounds import MAX_LINE_LENGTH
-from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.accounting import AccountingRows, Reading, beginning_of, first_lines
+from shadowtime.shared.accounting.systems import json_keys
+from shadowtime.shared.errors import SettingsError, TraceError
+from shadowtime.shared.plugins import Plugins
 
 
-class Format(NamedTuple):
-    """A log format: a test of the first line of a file, and the function that reads the file."""
+class LogFormat(Protocol):
+    """A log format, mostly a module. `docs/plugins.md` explains how another distribution adds one.
 
-    begins: Callable[[bytes], bool]
-    read: Callable[[Path, Reading], AccountingRows]
+    `NAME` is what messages call the format. `begins` gets the beginning of a file, unpacked and without a byte order
+    mark, and returns whether the file has this format. `read` returns its rows, or the log as a whole.
+    """
+
+    NAME: str
+
+    def begins(self, head: bytes, /) -> bool: ...
+
+    def read(self, path: Path, reading: Reading, /) -> AccountingRows | Trace: ...
 
 
 STANDARD = (".swf", ".swf.gz")
 
 AS_READ = Reading()
 
-NUMERIC = b"0123456789+-. \t\r"
+NUMERIC = b"0123456789+-.; \t\r"
 """All characters that a job line in the Standard Workload Format may have."""
+
+WHOLE_LOGS = ("Batsim", "Grid Workload Format")
+"""Formats that are logs, not accounting: the options for accounting do not apply to them."""
+
+UNREAD = {
+    b"SQLite format 3": "an SQLite database; export the table of jobs as CSV",
+    b"\x89HDF": "an HDF5 file; export the table of jobs as CSV or Parquet",
+    b"PK\x03\x04": "a zip archive or an Excel table; unpack it, or export the table of jobs as CSV",
+    b"ORC": "an ORC file; export the table of jobs as CSV or Parquet",
+    b"Obj\x01": "an Avro file; export the table of jobs as CSV or Parquet",
+    b"ARROW1": "an Arrow file; export the table of jobs as CSV or Parquet",
+    b"-- MySQL dump": "a dump of a MySQL database; export the table of jobs as CSV",
+    b"-- MariaDB dump": "a dump of a MariaDB database; export the table of jobs as CSV",
+    b"-- PostgreSQL database dump": "a dump of a PostgreSQL database; export the table of jobs as CSV",
+    b'"JOB_NEW"': "LSF's file of events, lsb.events; use lsb.acct of the same folder",
+    b"#!": "a script",
+    b"<": "XML or HTML; HTCondor's history can be printed with condor_history -json",
+}
+"""Formats that cannot be read, by the first bytes of a file, with the way out."""
 
 
 def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
@@ -45,27 +71,31 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     'bundled'
     """
     form = format_of(path)
+    if (form is None or form.NAME in WHOLE_LOGS) and replace(reading, lenient=False) != AS_READ and path.is_file():
+        kind = "the Standard Workload Format" if form is None else form.NAME
+        raise SettingsError(
+            f"{path} is read as a log in {kind}; these options do not apply to it: --columns, --time-zone, --pools "
+            "and --names are for accounting files, and tables with commas"
+        )
+    from shadowtime.replayer.logs.machine_size import with_sizes
+
     if form is None:
-        if reading != AS_READ and path.is_file():
-            raise SettingsError(
-                f"{path} is read as a log in the Standard Workload Format; these options do not apply to it: "
-                "--columns, --time-zone, --pools and --names are for accounting files, and tables with commas"
-            )
-
-        from shadowtime.replayer.logs.machine_size import with_sizes
-
+        if what := _unread(path):
+            raise TraceError(f"{path}: this is {what}")
         return with_sizes(read_swf(path))
 
     from shadowtime.replayer.logs.accounted_log import trace_of
     from shadowtime.shared.accounting import read_names, read_parts
 
-    if reading.columns and form != formats()["table"]:
+    if reading.columns and form.NAME != "table":
         raise SettingsError(f"{path}: --columns is only for tables")
     if reading.names_key is not None and reading.names is None:
         raise SettingsError("--names-key needs --names FILE, where the names are kept")
     parts = None if reading.pools is None else read_parts(reading.pools)
     names = read_names(reading.names, reading.names_key)
     rows = form.read(path, reading)
+    if isinstance(rows, Trace):
+        return with_sizes(rows)
     rows.require_few_odd(path, lenient=reading.lenient)
     trace = trace_of(path.name.removesuffix(".gz").rpartition(".")[0] or path.name, rows, reading, names, parts)
     if reading.names is not None:
@@ -73,28 +103,64 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     return trace
 
 
-def format_of(path: Path) -> Format | None:
-    """Return the format that a file's first line shows; None for the Standard Workload Format and unknown formats."""
-    try:
-        with path.open("rb") as file:
-            line = file.peek(2)[:MAX_LINE_LENGTH]
-            if line.startswith(GZIP):
-                with gzip.GzipFile(fileobj=file) as unpacked:
-                    line = unpacked.readline(MAX_LINE_LENGTH)
-    except (OSError, EOFError, ValueError, zlib.error):
-        return None  # the reader raises a better error
+def format_of(path: Path) -> LogFormat | None:
+    """Return the format that the beginning of a file shows; None for the Standard Workload Format and unknown formats.
 
-    line = line.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0]
+    Plug-ins are asked after all formats but `table`, which accepts any file with a comma in its first line.
+    """
+    head = beginning_of(path)
+    line = first_lines(head)[0]
     if line.startswith(b";") or not line.strip(NUMERIC):
         return None
-    for name, form in formats().items():
-        if form.begins(line) and not (name == "table" and path.name.endswith(STANDARD)):
+    known = formats()
+    own = [known[name] for name in known.data if name != "table"]
+    for form in own:
+        if form.begins(head):
             return form
-    return None
+    for name in known.plugged_in():
+        if known[name].begins(head):
+            return known[name]
+    table = known["table"]
+    return table if table.begins(head) and not path.name.endswith(STANDARD) else None
 
 
-def formats() -> dict[str, Format]:
-    """Return the accounting formats by name, imported on first use. `table` is last: it is the fallback."""
+@cache
+def formats() -> Plugins[LogFormat]:
+    """Return all formats by name but the Standard Workload Format, imported on first use."""
+    from shadowtime.replayer.logs import batsim, gwf
     from shadowtime.shared.accounting import pbs, sacct, table
+    from shadowtime.shared.accounting.systems import elasticsearch, filetxt, flux, htcondor, lsf, sge
 
-    return {reader.NAME: Format(reader.begins, reader.read) for reader in (sacct, pbs, table)}
+    readers: tuple[LogFormat, ...] = (
+        sacct,
+        pbs,
+        lsf,
+        sge,
+        filetxt,
+        elasticsearch,
+        htcondor,
+        flux,
+        batsim,
+        gwf,
+        table,
+    )
+    return Plugins("log format", {reader.NAME: reader for reader in readers}, "log_formats", _fault)
+
+
+def _fault(loaded: object, _: str) -> str | None:
+    """Return why a plug-in is no log format; None if it is one."""
+    lacking = [name for name in ("NAME", "begins", "read") if not hasattr(loaded, name)]
+    return f"it has no {', '.join(lacking)}" if lacking else None
+
+
+def _unread(path: Path) -> str | None:
+    """Return what a file is that no format accepts, and what to do; None if nobody knows."""
+    head = beginning_of(path)
+    for beginning, what in UNREAD.items():
+        if head.lstrip().startswith(beginning):
+            return what
+    if (keys := json_keys(head)) or head.lstrip()[:1] in (b"{", b"["):
+        shown = ", ".join(sorted(keys)[:10]) or "none"
+        names = ", ".join(sorted(formats().data))
+        return f"JSON of no format that is read; its keys are {shown}; read are {names}"
+    return None

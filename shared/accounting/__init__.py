@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from shadowtime.shared.accounting.odd_rows import UNREADABLE, OddRows
     from shadowtime.shared.accounting.pbs_records import PbsJobs, PbsLife, PbsWaiting, numbered
     from shadowtime.shared.accounting.reading import TEXTS, UNKNOWN, AccountingRows, Reading
-    from shadowtime.shared.accounting.sacct import STATES
-    from shadowtime.shared.accounting.sacct_values import resources_of
+    from shadowtime.shared.accounting.sacct import GOING_ON, STATES
+    from shadowtime.shared.accounting.sacct_values import limit_of, nodes_of, resources_of
     from shadowtime.shared.accounting.table import parse_columns
-    from shadowtime.shared.accounting.text_file import BYTE_ORDER_MARK, GZIP, lines_of
+    from shadowtime.shared.accounting.text_file import beginning_of, contents_of, first_lines, lines_of
 
 __getattr__ = lazy_exports(__name__)

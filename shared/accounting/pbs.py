@@ -6,7 +6,7 @@ from pathlib import Path
 from shadowtime.shared.accounting.instants import Instants, zone_of
 from shadowtime.shared.accounting.pbs_records import DELETED, RECORD, RESERVATION, PbsJobs, PbsLife
 from shadowtime.shared.accounting.reading import NUMBERS, UNKNOWN, AccountingRows, Reading
-from shadowtime.shared.accounting.text_file import lines_of
+from shadowtime.shared.accounting.text_file import first_lines, lines_of
 from shadowtime.shared.errors import TraceError
 
 NAME = "PBS"
@@ -14,9 +14,9 @@ NAME = "PBS"
 _OF_RESERVATION = re.compile(rb"[^;]*;[^;]*;" + RESERVATION.pattern.encode())
 
 
-def begins(line: bytes) -> bool:
-    """Return whether a file with this first line is a PBS accounting file."""
-    return RECORD.match(line.decode(errors="replace")) is not None
+def begins(head: bytes) -> bool:
+    """Return whether a file with this beginning is a PBS accounting file."""
+    return any(RECORD.match(line.decode(errors="replace")) for line in first_lines(head))
 
 
 def read(path: Path, reading: Reading) -> AccountingRows:

@@ -8,7 +8,7 @@ from shadowtime.shared.accounting.instants import Instants, whole_number, zone_o
 from shadowtime.shared.accounting.job_numbers import LIFE, TASKS, number_of, tasks_of
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.sacct_values import EXPECTED, limit_of, nodes_of, resources_of, whole
-from shadowtime.shared.accounting.text_file import ends_with_a_line, lines_of
+from shadowtime.shared.accounting.text_file import ends_with_a_line, first_lines, lines_of
 from shadowtime.shared.cluster import KILLED, LIMIT, RESIZED
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.quoting import quote
@@ -46,8 +46,9 @@ GOING_ON = {
 NAME = "sacct"
 
 
-def begins(line: bytes) -> bool:
-    """Return whether a file with this first line is output of sacct."""
+def begins(head: bytes) -> bool:
+    """Return whether a file with this beginning is output of sacct."""
+    line = first_lines(head)[0]
     return b"|" in line and b"JobID" in line
 
 

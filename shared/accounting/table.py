@@ -14,7 +14,7 @@ from shadowtime.shared.accounting.durations import seconds_of
 from shadowtime.shared.accounting.instants import NOT_SET, Instants, whole_number, zone_of
 from shadowtime.shared.accounting.reading import NUMBERS, TEXTS, UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.sacct import GOING_ON, STATES
-from shadowtime.shared.accounting.text_file import GZIP
+from shadowtime.shared.accounting.text_file import GZIP, first_lines
 from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER, MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.quoting import quote
@@ -54,9 +54,9 @@ BATCH = 65_536
 NAME = "table"
 
 
-def begins(line: bytes) -> bool:
-    """Return whether a file with this first line is a table, Parquet or comma-separated."""
-    return line.startswith(PARQUET) or b"," in line
+def begins(head: bytes) -> bool:
+    """Return whether a file with this beginning is a table, Parquet or comma-separated."""
+    return head.startswith(PARQUET) or b"," in first_lines(head)[0]
 
 
 def parse_columns(texts: Iterable[str]) -> dict[str, str]:

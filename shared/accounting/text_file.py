@@ -13,6 +13,9 @@ from shadowtime.shared.errors import TraceError
 PIECE = 1 << 20
 """Bytes unpacked at a time. Only this much of a log's text is in memory at once."""
 
+HEAD = 1 << 16
+"""Bytes at the beginning of a log that show its format."""
+
 GZIP = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -52,6 +55,35 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
         yield lines
 
     yield [left.removesuffix(b"\r")]
+
+
+def contents_of(path: Path) -> Iterator[bytes]:
+    """Yield the contents of a log, unpacked and without a byte order mark, `PIECE` bytes at a time.
+
+    Raises
+    ------
+    TraceError
+        As in `lines_of`, except for the bounds on lines.
+    """
+    return _pieces(path)
+
+
+def beginning_of(path: Path) -> bytes:
+    """Return the first `HEAD` bytes of a log, unpacked; nothing if it cannot be read."""
+    try:
+        return next(_pieces(path), b"")[:HEAD]
+    except TraceError:
+        return b""
+
+
+def first_lines(head: bytes, most: int = 20) -> list[bytes]:
+    r"""Return the first whole lines of the beginning of a log.
+
+    >>> first_lines(b"; Version: 2\r\n1 2\n"), first_lines(b"1 2")
+    ([b'; Version: 2', b'1 2'], [b'1 2'])
+    """
+    lines = head.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n", most)
+    return lines[:most] if len(lines) > most else lines[:-1] or lines
 
 
 def ends_with_a_line(path: Path) -> bool:
