@@ -82,7 +82,7 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     if form is None:
         if what := _unread(path):
             raise TraceError(f"{path}: this is {what}")
-        return with_sizes(read_swf(path))
+        return with_sizes(read_swf(path, lenient=reading.lenient))
 
     from shadowtime.replayer.logs.accounted_log import trace_of
     from shadowtime.shared.accounting import read_names, read_parts
@@ -109,8 +109,8 @@ def format_of(path: Path) -> LogFormat | None:
     Plug-ins are asked after all formats but `table`, which accepts any file with a comma in its first line.
     """
     head = beginning_of(path)
-    line = first_lines(head)[0]
-    if line.startswith(b";") or not line.strip(NUMERIC):
+    lines = list(filter(bytes.strip, first_lines(head)))
+    if not lines or lines[0].startswith(b";") or not any(line.strip(NUMERIC) for line in lines):
         return None
     known = formats()
     own = [known[name] for name in known.data if name != "table"]

@@ -7,7 +7,6 @@ from shadowtime.shared.accounting.instants import Instants, zone_of
 from shadowtime.shared.accounting.pbs_records import DELETED, RECORD, RESERVATION, PbsJobs, PbsLife
 from shadowtime.shared.accounting.reading import NUMBERS, UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.text_file import first_lines, lines_of
-from shadowtime.shared.errors import TraceError
 
 NAME = "PBS"
 
@@ -25,10 +24,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     A record's attributes have Unix times in seconds. `ctime` is the submission, `etime` the time from which the job may
     run, and `start` and `end` are those of the run. The date of the record itself is local wall-clock time.
 
-    Raises
-    ------
-    TraceError
-        If a line is not a record. The message names the line.
+    A line that is not a record counts as an odd row.
 
     References
     ----------
@@ -42,13 +38,14 @@ def read(path: Path, reading: Reading) -> AccountingRows:
             try:
                 life = jobs.take(line.decode(errors="surrogateescape"), number)
             except ValueError as error:
-                raise TraceError(f"{path}, line {number}: {error}") from error
+                rows.odd.add(number, str(error))
+                continue
 
             if life is None and _OF_RESERVATION.match(line):
                 rows.leave_out("about a reservation", 1, f"line {number}")
-            if life is None or life.kind in ("Q", "S"):
-                continue
-            if life.kind == "M":
+            elif life is None or life.kind in ("Q", "S"):
+                rows.passed_over += bool(line.strip())
+            elif life.kind == "M":
                 rows.leave_out("moved to another server", 1, f"job {life.job}, line {number}")
             elif life.kind in DELETED and not life.known:
                 rows.leave_out("deleted; the file has no other record of the job", 1, f"job {life.job}, line {number}")
@@ -60,6 +57,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     for job, known in jobs.waiting.items():
         state = "still waiting" if known.started == UNKNOWN else "still running"
         rows.leave_out(state, 1, f"job {job}, line {known.line}")
+        rows.passed_over -= 1  # its last record is counted as this job now
     if taken:
         numbers = {name: [life.numbers[name] for life in taken] for name in NUMBERS if name in taken[0].numbers}
         words = {name: [life.words[name] for life in taken] for name in taken[0].words}

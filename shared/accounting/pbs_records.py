@@ -39,6 +39,9 @@ DELETED = {"D", "A", "K"}
 HANDLED = {"Q", "S", "E", "R", "M"} | DELETED
 """Types of records that are read."""
 
+_FIRST_SECOND = 10**8
+"""Limit below which a number is no instant, but damage: the year 1973."""
+
 _PAIR = re.compile(r"(?<![\w.])([\w.]+)=(\"[^\"]*\"|'[^']*'|\S*)")
 _JOB = re.compile(r"([0-9]{1,12})(?:\[([0-9]{0,7})\]|-([0-9]{1,7}))?(?:\.|\Z)")
 _RANGES = re.compile(r"(?:\A|/)[0-9]{1,7}(?:[-,][0-9]{1,7})+(?=\Z|\+)")
@@ -141,6 +144,8 @@ def _facts_of(
     if submit == UNKNOWN and known is not None:
         submit = known.queued
     eligible = _whole(asked, "etime")
+    if any(0 <= instant < _FIRST_SECOND for instant in (submit, eligible, start, ended)):
+        raise ValueError(f"job {quote(job)} has a time that is not a Unix time")
     exit_status = attributes.get("Exit_status", "")
     code = int(exit_status) if _EXIT.match(exit_status) else None
     hosts, request = asked.get("exec_host", ""), _requested(asked)

@@ -7,6 +7,6 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.shared.accounting.systems import elasticsearch, filetxt, flux, htcondor, lsf, sge
     from shadowtime.shared.accounting.systems.job_rows import whole_of
-    from shadowtime.shared.accounting.systems.json_records import JsonRecord, json_keys, json_records
+    from shadowtime.shared.accounting.systems.json_objects import JsonRecord, json_keys, json_records
 
 __getattr__ = lazy_exports(__name__)

@@ -9,7 +9,7 @@ from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.lives import NOWHERE
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.systems.job_rows import JobRow, JobRows, date_of, text_of, whole_of
-from shadowtime.shared.accounting.systems.json_records import json_keys, json_records
+from shadowtime.shared.accounting.systems.json_objects import json_keys, json_records
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.quoting import quote
 

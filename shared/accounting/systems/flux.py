@@ -5,7 +5,7 @@ from typing import Any
 
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.systems.job_rows import JobRow, JobRows, instant_of, text_of, whole_of
-from shadowtime.shared.accounting.systems.json_records import json_keys, json_records
+from shadowtime.shared.accounting.systems.json_objects import json_keys, json_records
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.cluster import LIMIT
 

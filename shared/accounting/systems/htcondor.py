@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from shadowtime.shared.accounting.job_numbers import number_of
+from shadowtime.shared.accounting.odd_rows import OddRows
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.systems.job_rows import JobRow, JobRows, instant_of, text_of, whole_of
-from shadowtime.shared.accounting.systems.json_records import JsonRecord, json_keys, json_records
+from shadowtime.shared.accounting.systems.json_objects import JsonRecord, json_keys, json_records
 from shadowtime.shared.accounting.text_file import first_lines, lines_of
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.cluster import LIMIT
+from shadowtime.shared.quoting import quote
 
 NAME = "HTCondor history"
 
@@ -41,7 +43,8 @@ ATTRIBUTES = {
 """Attributes that are read, by their names in lower case: names of ClassAds are not case-sensitive."""
 
 _ATTRIBUTE = re.compile(rb"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*\Z")
-_BANNER = re.compile(rb"\*\*\* ")
+_BETWEEN = re.compile(rb"\*\*\* |-- ")
+"""The line behind a ClassAd of the file itself, and the line with the name of the daemon that was asked."""
 
 
 def begins(head: bytes) -> bool:
@@ -63,7 +66,7 @@ def read(path: Path, _: Reading) -> AccountingRows:
     Job ClassAd Attributes, HTCondor 23; docs/other-systems.md#htcondor.
     """
     jobs, again = JobRows(), list[JobRow]()
-    for record in _ads(path):
+    for record in _ads(path, jobs.rows.odd):
         try:
             if record.values is None:
                 raise ValueError("a damaged ClassAd")
@@ -87,25 +90,29 @@ def read(path: Path, _: Reading) -> AccountingRows:
     return jobs.finished("it states no allowed duration")
 
 
-def _ads(path: Path) -> Iterator[JsonRecord]:
-    """Yield the ClassAds of a file with the line of their beginning. They have the attributes of `ATTRIBUTES`."""
-    lines = lines_of(path)
-    last, first, ad = 0, 0, dict[str, Any]()
-    for block in lines:
+def _ads(path: Path, odd: OddRows) -> Iterator[JsonRecord]:
+    """Yield the ClassAds of a file with the line of their beginning. They have the attributes of `ATTRIBUTES`.
+
+    The first line of a ClassAd that is no attribute counts as odd.
+    """
+    last, first, ad, whole = 0, 0, dict[str, Any](), True
+    for block in lines_of(path):
         if not last and json_keys(b"\n".join(block[:100])):
             yield from json_records(path, "ClusterId")
             return
         for number, line in enumerate(block, last + 1):
             match = _ATTRIBUTE.match(line)
             name = match and ATTRIBUTES.get(match[1].decode().lower())
-            if name is None or match is None:
-                if ad and (not line.strip() or _BANNER.match(line)):
-                    yield JsonRecord(first, ad)
-                    ad = {}
-                continue
-            if name in ad:  # the line between two ClassAds is damaged
+            if match is None:
+                between = not line.strip() or _BETWEEN.match(line) is not None
+                if whole and not between:
+                    odd.add(number, f"not an attribute: {quote(line.decode(errors='replace'))}")
+                whole = between
+            if ad and (name in ad or (match is None and whole)):  # a repeated name: the line between is damaged
                 yield JsonRecord(first, ad)
                 ad = {}
+            if name is None or match is None:
+                continue
             first = first if ad else number
             ad[name] = _value(match[2].decode(errors="replace"))
         last += len(block)

@@ -1,6 +1,7 @@
 """Jobs of an accounting file one at a time, and values of a job as files write them."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -12,8 +13,10 @@ from shadowtime.shared.quoting import quote
 BATCH = 16_384
 """Number of jobs that are kept as objects at a time."""
 
-_LAST_SECOND = 10**11
-"""Limit above which an instant counts milliseconds. The second with this number is in the year 5138."""
+_FIRST_SECOND, _LAST_SECOND = 10**8, 10**11
+"""Bounds of an instant in seconds, in the years 1973 and 5138. A larger number counts milliseconds."""
+
+_DECIMAL = re.compile(r"\.[0-9]*\Z")
 
 
 class JobRow(NamedTuple):
@@ -102,7 +105,7 @@ def whole_of(values: Mapping[str, object], name: str, default: int | None = None
         return default
     number = None
     if isinstance(value, str):
-        number = whole_number(value.split(".")[0].strip())
+        number = whole_number(_DECIMAL.sub("", value.strip()))
     elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         number = int(value)
     if number is None or not 0 <= number <= MAX_INTEGER:
@@ -118,7 +121,7 @@ def instant_of(values: Mapping[str, object], name: str) -> int:
     Raises
     ------
     ValueError
-        If the value is not a number.
+        If the value is not a number, or too small for an instant.
 
     >>> instant_of({"end": "1600003610"}, "end"), instant_of({"end": 1600003610123}, "end"), instant_of({"end": 0}, "end")
     (1600003610, 1600003610, -1)
@@ -128,6 +131,8 @@ def instant_of(values: Mapping[str, object], name: str) -> int:
     number = whole_of(values, name, 0)
     while number > _LAST_SECOND:
         number //= 1000
+    if 0 < number < _FIRST_SECOND:
+        raise ValueError(f"{name} {number} is not a Unix time")
     return number or UNKNOWN
 
 

@@ -57,7 +57,7 @@ def read(path: Path, _: Reading) -> AccountingRows:
     for lines in lines_of(path):
         for number, line in enumerate(lines, last + 1):
             text = line.decode(errors="replace")
-            if len(text.strip()) <= 1 or text.startswith("#"):
+            if not text.strip() or text.startswith("#"):
                 continue
             try:
                 taken = _job(number, text)

@@ -173,7 +173,7 @@ def test_partial_executions_are_one_job(
 
 
 def test_a_summary_twice_is_a_repeated_job(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="job number 1 on line 3 and again on line 5"):
+    with pytest.raises(TraceError, match="1 of 2 rows .* job number 1 on line 3 and again on line 5"):
         read_swf(save(tmp_path, HEADER + executions((1, 0, 9, 9, 1), (1, 0, 9, 9, 3), (1, 0, 9, 9, 1))))
 
 
@@ -254,6 +254,20 @@ def test_error_names_file_line_and_what_is_wrong(tmp_path: Path, text: str | byt
         read_swf(path)
     assert str(raised.value).startswith(str(path))
     assert complaint in str(raised.value)
+
+
+def test_a_few_odd_lines_are_left_out_and_counted(tmp_path: Path) -> None:
+    lines = [line(number) for number in range(1, 41)]
+    lines[3], lines[20], lines[30] = lines[3].replace("600", "6oo"), "ended early\n", lines[29]
+    trace = read_swf(save(tmp_path, HEADER + "".join(lines)))
+    assert trace.table[:, 0].tolist() == [number for number in range(1, 41) if number not in (4, 21, 31)]
+    assert trace.left_out["unreadable"][0] == 3
+    assert trace.notes[0].startswith("3 of 40 rows cannot be read and are left out: line 6: field 9 is '6oo'")
+    assert prepare(trace).skipped == {"unreadable": 3}
+    broken = "".join(lines[:20])
+    with pytest.raises(TraceError, match="more than a tenth"):
+        read_swf(save(tmp_path, HEADER + broken.replace("600", "6oo", 5)))
+    assert len(read_swf(save(tmp_path, HEADER + broken.replace("600", "6oo", 5)), lenient=True).table) == 14
 
 
 def test_missing_file_and_folder(tmp_path: Path) -> None:

@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shadowtime.shared.accounting.text_file import contents_of
+from shadowtime.shared.accounting.text_file import contents_of, first_lines
 
 WINDOW = 1 << 20
 """Characters of the file that are in memory beyond a record. A longer record counts as damaged."""
 
-_BEGINNING = re.compile(rb"\s*(?:\[\s*)*\{")
+_BEGINNINGS = b"{", b"["
 _KEY = re.compile(rb'"([^"\\\n]{1,80})"\s*:')
+_ACTIONS = {"index", "create"}
+"""Keys of the lines between the documents of a bulk request to Elasticsearch."""
+
 _BETWEEN = re.compile(r"[\s,\[\]}]*")
 _OBJECT = re.compile(r"\{")
 
@@ -26,12 +29,12 @@ class JsonRecord(NamedTuple):
 
 
 def json_keys(head: bytes) -> set[str]:
-    """Return the keys at the beginning of a file, or an empty set if it does not begin as JSON.
+    """Return the keys at the beginning of a file, or an empty set if none of its first lines begins as JSON.
 
     >>> sorted(json_keys(b'[{"ClusterId": 17, "Owner": "eve"}]')), json_keys(b"1 2 3")
     (['ClusterId', 'Owner'], set())
     """
-    if not _BEGINNING.match(head):
+    if not any(line.lstrip().startswith(_BEGINNINGS) for line in first_lines(head)):
         return set()
     return {key.decode(errors="replace") for key in _KEY.findall(head)}
 
@@ -65,25 +68,26 @@ class _Records:
         self._parse = json.JSONDecoder().raw_decode
 
     def records(self) -> Iterator[JsonRecord]:
-        header = True
+        header, outside = True, False
         while self._fill():
             between = _BETWEEN.match(self._text, self._at)
-            behind = between is not None and "]" in between[0]
+            outside = outside or (between is not None and "]" in between[0])
             self._move(between.end() if between else self._at)
             if self._at == len(self._text):
                 continue
             value, end = self._value(self._at)
             if value is not None:
-                for record in self._records_in(value):
-                    yield JsonRecord(self._line, record)
+                records = list(self._records_in(value)) or ([] if outside or _is_frame(value) else [None])
+                outside = outside and not records
+                yield from [JsonRecord(self._line, record) for record in records]
                 self._move(end)
             elif header and (inside := self._first_array()) is not None:
                 self._move(inside)
             else:
-                begun, line = self._at, self._line
-                found = self._next_record()
-                skipped = self._text[begun : self._at]
-                damaged = len(self._marks.findall(skipped)) or int(not behind and found)
+                begun, line, text = self._at, self._line, self._text
+                self._to_next_record()
+                damaged = len(self._marks.findall(text, begun, self._at)) or int(not outside)
+                outside = True
                 yield from [JsonRecord(line, None)] * damaged
             header = False
 
@@ -135,17 +139,20 @@ class _Records:
                     for records in inside:
                         yield from records or [None]
 
-    def _next_record(self) -> bool:
-        """Move behind damage, to the next record or the end. Return whether the damage has more than brackets."""
+    def _to_next_record(self) -> None:
+        """Move behind damage, or what follows an array: to the next record, or the end of the window."""
         begun = self._at
         at = begun + 1
-        while True:
-            brace = _OBJECT.search(self._text, at)
-            if brace is None or brace.start() - begun > WINDOW:
-                self._move(len(self._text) if brace is None else brace.start())
-                return True
+        while (brace := _OBJECT.search(self._text, at)) is not None and brace.start() - begun < WINDOW:
             value, end = self._value(brace.start())
             if value is not None and any(self._records_in(value)):
                 self._move(brace.start())
-                return True
+                return
             at = end if value is not None else brace.end()
+
+        self._move(len(self._text) if brace is None else brace.start())
+
+
+def _is_frame(value: dict[str, Any]) -> bool:
+    """Return whether an object without a record is no damaged record: it has an array, or is an action of Elasticsearch."""
+    return any(isinstance(part, list) for part in value.values()) or value.keys() <= _ACTIONS
