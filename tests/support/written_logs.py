@@ -207,7 +207,7 @@ def _document(job: WrittenJob) -> dict[str, object]:
         "job_name": job.name,
         "account": job.account,
         "tres_req": f"cpu={job.processors},node={job.nodes},billing={job.processors}",
-        "script": "#!/bin/sh\nsrun \"sim\" {a, b}\n",
+        "script": '#!/bin/sh\nsrun "sim" {a, b}\n',
     }
     if job.task is not None:
         document |= {"array_job_id": job.number, "array_task_id": job.task}
@@ -343,7 +343,9 @@ WRITINGS: dict[str, Writing] = {
     "torque": Writing(lambda jobs: _pbs(jobs, torque=True)),
     "lsf": Writing(_lsf),
     "sge": Writing(lambda jobs: _grid_engine(jobs, unit=1, more=""), keeps=ran),
-    "univa": Writing(lambda jobs: _grid_engine(jobs, unit=1000, more=":NONE:x:1.0:login:/home/x:qsub a\\:b:3"), keeps=ran),
+    "univa": Writing(
+        lambda jobs: _grid_engine(jobs, unit=1000, more=":NONE:x:1.0:login:/home/x:qsub a\\:b:3"), keeps=ran
+    ),
     "filetxt": Writing(_filetxt),
     "elasticsearch": Writing(_lines),
     "elasticsearch-answer": Writing(_answer),

@@ -65,4 +65,5 @@ def _job(line: int, values: dict[str, Any], numbers: dict[str, int]) -> JobRow:
         job_name=text_of(values, ["name"]),
         partition=text_of(values, ["queue"]),
         node_list=text_of(values, ["nodelist"]),
+        job_id=job,
     )

@@ -136,6 +136,7 @@ def _job(line: int, ad: dict[str, Any]) -> JobRow | str:
     status = whole_of(ad, "JobStatus")
     if whole_of(ad, "JobUniverse", 0) in ON_THE_SUBMIT_HOST:
         return "runs on the submit host"
+    cluster, process = whole_of(ad, "ClusterId"), whole_of(ad, "ProcId")
     start, end = instant_of(ad, "JobCurrentStartDate"), instant_of(ad, "CompletionDate")
     start = instant_of(ad, "JobStartDate") if start == UNKNOWN else start
     end = instant_of(ad, "EnteredCurrentStatus") if end == UNKNOWN else end
@@ -148,7 +149,7 @@ def _job(line: int, ad: dict[str, Any]) -> JobRow | str:
     limits = [whole_of(ad, name, MAX_DURATION) for name in ("AllowedExecuteDuration", "AllowedJobDuration")]
     return JobRow(
         line,
-        number_of(whole_of(ad, "ClusterId"), whole_of(ad, "ProcId")),
+        number_of(cluster, process),
         instant_of(ad, "QDate"),
         start,
         end,
@@ -162,6 +163,7 @@ def _job(line: int, ad: dict[str, Any]) -> JobRow | str:
         account=text_of(ad, ["AccountingGroup", "AcctGroup"]),
         job_name=text_of(ad, ["JobBatchName", "Cmd"]),
         node_list=text_of(ad, ["LastRemoteHost", "RemoteHost"]).rpartition("@")[2],
+        job_id=f"{cluster}.{process}",
     )
 
 

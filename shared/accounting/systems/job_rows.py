@@ -42,6 +42,8 @@ class JobRow(NamedTuple):
     partition: str = ""
     qos: str = ""
     node_list: str = ""
+    job_id: str = ""
+    """The job's own name, if that is no number."""
 
 
 class JobRows:
@@ -82,7 +84,7 @@ class JobRows:
         columns = dict(zip(JobRow._fields, zip(*self._waiting, strict=True), strict=True))
         self._limited = self._limited or min(columns["limit"]) < MAX_DURATION
         lines = columns.pop("line")
-        words = {name: columns.pop(name) for name in TEXTS}
+        words = {name: columns.pop(name) for name in (*TEXTS, "job_id")}
         self.rows.extend(lines, columns, words)
         self._waiting.clear()
 

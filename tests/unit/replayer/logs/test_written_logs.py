@@ -98,5 +98,7 @@ def test_a_damaged_row_is_counted_and_hides_no_other(name: str, data: st.DataObj
     assert {submit: some[1:] for submit, some in facts.items() if submit in others} == {
         submit: some[1:] for submit, some in others.items()
     }
-    counted = sum(count for count, _ in trace.left_out.values()) + sum("more than 18 fields" in note for note in trace.notes)
+    counted = sum(count for count, _ in trace.left_out.values()) + sum(
+        "more than 18 fields" in note for note in trace.notes
+    )
     assert len(trace.table) + counted >= len(JOBS)
