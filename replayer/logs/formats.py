@@ -16,15 +16,18 @@ from shadowtime.shared.plugins import Plugins
 class LogFormat(Protocol):
     """A log format, mostly a module. `docs/plugins.md` explains how another distribution adds one.
 
-    `NAME` is what messages call the format. `begins` gets the beginning of a file, unpacked and without a byte order
-    mark, and returns whether the file has this format. `read` returns its rows, or the log as a whole.
+    `NAME` is what messages call the format.
     """
 
     NAME: str
 
-    def begins(self, head: bytes, /) -> bool: ...
+    def begins(self, head: bytes, /) -> bool:
+        """Return whether a file has this format, from its beginning, unpacked and without a byte order mark."""
+        ...
 
-    def read(self, path: Path, reading: Reading, /) -> AccountingRows | Trace: ...
+    def read(self, path: Path, reading: Reading, /) -> AccountingRows | Trace:
+        """Return the rows of a file, or the log as a whole."""
+        ...
 
 
 STANDARD = (".swf", ".swf.gz")

@@ -33,8 +33,6 @@ _NUMBER = re.compile(r"-?(?:[0-9]{1,16}(?:\.[0-9]*)?|\.[0-9]+)\Z")
 def begins(head: bytes) -> bool:
     """Return whether a file with this beginning is a log in the Grid Workload Format."""
     lines = first_lines(head, 200)
-    if not lines[0].startswith(b"#"):
-        return _is_job(lines[0])
     rows = [line for line in lines if line.strip() and not line.startswith(b"#")]
     return any(map(_HEADING.match, lines)) or any(map(_is_job, rows[:20]))
 

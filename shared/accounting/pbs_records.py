@@ -12,7 +12,7 @@ from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION
 from shadowtime.shared.cluster import KILLED, LIMIT
 from shadowtime.shared.quoting import quote
 
-RECORD = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]+);([^;]*);?(.*)\Z")
+RECORD = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]{1,2});([^;]*);?(.*)\Z")
 """A record: date and local time on the machine that wrote it, type, job, and message."""
 
 RESERVATION = re.compile(r"[RSM][0-9]+(?:[.;]|\Z)")

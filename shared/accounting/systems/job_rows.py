@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from shadowtime.shared.accounting.instants import MAX_UNIX, Instants, whole_number
+from shadowtime.shared.accounting.instants import Instants, whole_number
 from shadowtime.shared.accounting.reading import TEXTS, UNKNOWN, AccountingRows
 from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER
 from shadowtime.shared.quoting import quote
@@ -125,8 +125,8 @@ def instant_of(values: Mapping[str, object], name: str) -> int:
     ValueError
         If the value is not a number, or too small for an instant.
 
-    >>> instant_of({"end": "1600003610"}, "end"), instant_of({"end": 1600003610123}, "end"), instant_of({"end": 0}, "end")
-    (1600003610, 1600003610, -1)
+    >>> [instant_of({"end": value}, "end") for value in ("1600003610", 1600003610123, 0)]
+    [1600003610, 1600003610, -1]
     """
     if values.get(name) in (-1, "-1", -1.0):
         return UNKNOWN
@@ -147,7 +147,7 @@ def date_of(values: Mapping[str, object], name: str, instants: Instants) -> int:
         If the value is not a date.
     """
     instant = instants(str(values.get(name) or ""))
-    if instant is None or instant > MAX_UNIX:
+    if instant is None or 0 < instant < _FIRST_SECOND:
         raise ValueError(f"{name} {quote(str(values[name]))} is not a time")
     return instant or UNKNOWN
 

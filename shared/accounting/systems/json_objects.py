@@ -18,6 +18,12 @@ _ACTIONS = {"index", "create"}
 """Keys of the lines between the documents of a bulk request to Elasticsearch."""
 
 _BETWEEN = re.compile(r"[\s,\[\]}]*")
+_ARRAY = re.compile(r'"(?:jobs|hits)"\s*:\s*\[')
+"""The beginning of an array of records within an object."""
+
+_FRAME = re.compile(r'[\s\[\]{},]*(?:"[^"]*"\s*:\s*[\[{]\s*)*')
+"""Brackets and keys between two records, where files were appended to each other."""
+
 _OBJECT = re.compile(r"\{")
 
 
@@ -68,28 +74,31 @@ class _Records:
         self._parse = json.JSONDecoder().raw_decode
 
     def records(self) -> Iterator[JsonRecord]:
-        header, outside = True, False
+        header, behind = True, False
         while self._fill():
             between = _BETWEEN.match(self._text, self._at)
-            outside = outside or (between is not None and "]" in between[0])
+            behind = behind or (between is not None and "]" in between[0])
             self._move(between.end() if between else self._at)
             if self._at == len(self._text):
                 continue
             value, end = self._value(self._at)
             if value is not None:
-                records = list(self._records_in(value)) or ([] if outside or _is_frame(value) else [None])
-                outside = outside and not records
+                records = list(self._records_in(value)) or ([] if behind or _is_frame(value) else [None])
+                header, behind = False, behind and not records
                 yield from [JsonRecord(self._line, record) for record in records]
                 self._move(end)
-            elif header and (inside := self._first_array()) is not None:
+            elif header and (inside := self._inside_array()) is not None:
+                header = inside == len(self._text)
                 self._move(inside)
             else:
                 begun, line, text = self._at, self._line, self._text
-                self._to_next_record()
-                damaged = len(self._marks.findall(text, begun, self._at)) or int(not outside)
-                outside = True
+                followed = self._to_next_record()
+                skipped = text[begun : self._at]
+                damaged = len(self._marks.findall(skipped))
+                if not damaged and (followed or not behind) and not _FRAME.fullmatch(skipped):
+                    damaged = 1
+                header, behind = False, True
                 yield from [JsonRecord(line, None)] * damaged
-            header = False
 
     def _fill(self) -> bool:
         """Read on until `WINDOW` characters lie ahead. Return whether any do."""
@@ -117,11 +126,15 @@ class _Records:
             return None, at
         return value, end
 
-    def _first_array(self) -> int | None:
-        """Return the place behind the beginning of the array of records, in an object that is too large to parse."""
-        place = self._text.find("[", self._at)
-        mark = self._marks.search(self._text, self._at)
-        return place + 1 if 0 <= place < (mark.start() if mark else len(self._text)) else None
+    def _inside_array(self) -> int | None:
+        """Return the place behind the beginning of the array of records, in an object that is too large to parse.
+
+        The end of the text in memory, if neither the array nor a record has begun. None if a record comes first.
+        """
+        array, mark = _ARRAY.search(self._text, self._at), self._marks.search(self._text, self._at)
+        if array is not None and (mark is None or array.end() <= mark.start()):
+            return array.end()
+        return len(self._text) if mark is None and self._text.startswith("{", self._at) else None
 
     def _records_in(self, value: dict[str, Any]) -> Iterator[dict[str, Any] | None]:
         """Yield the record that an object is, or the records in the arrays within it; None for a damaged record."""
@@ -139,20 +152,21 @@ class _Records:
                     for records in inside:
                         yield from records or [None]
 
-    def _to_next_record(self) -> None:
-        """Move behind damage, or what follows an array: to the next record, or the end of the window."""
+    def _to_next_record(self) -> bool:
+        """Move behind damage, or what follows an array: to the next record (True), or the end of the window."""
         begun = self._at
         at = begun + 1
         while (brace := _OBJECT.search(self._text, at)) is not None and brace.start() - begun < WINDOW:
             value, end = self._value(brace.start())
             if value is not None and any(self._records_in(value)):
                 self._move(brace.start())
-                return
+                return True
             at = end if value is not None else brace.end()
 
         self._move(len(self._text) if brace is None else brace.start())
+        return False
 
 
 def _is_frame(value: dict[str, Any]) -> bool:
-    """Return whether an object without a record is no damaged record: it has an array, or is an action of Elasticsearch."""
+    """Return whether an object without a record is no damaged record: it has an array, or is an action."""
     return any(isinstance(part, list) for part in value.values()) or value.keys() <= _ACTIONS

@@ -173,7 +173,7 @@ def test_partial_executions_are_one_job(
 
 
 def test_a_summary_twice_is_a_repeated_job(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="1 of 2 rows .* job number 1 on line 3 and again on line 5"):
+    with pytest.raises(TraceError, match=r"1 of 2 rows .* job number 1 on line 3 and again on line 5"):
         read_swf(save(tmp_path, HEADER + executions((1, 0, 9, 9, 1), (1, 0, 9, 9, 3), (1, 0, 9, 9, 1))))
 
 

@@ -1,14 +1,13 @@
 """A generated year in every format is read as it was, and a damaged row changes nothing else."""
 
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.logs.formats import format_of, read_trace
+from shadowtime.replayer.logs.formats import read_trace
 from shadowtime.replayer.logs.trace import Trace
 from shadowtime.shared.accounting import Reading
 from tests.support.written_logs import GRID_STATUS, WRITINGS, WrittenJob, written_jobs

@@ -84,5 +84,6 @@ def test_a_line_of_version_6_is_shorter(tmp_path: Path) -> None:
     path = tmp_path / "accounting"
     path.write_text(line().removesuffix(":0:0\n") + "\n")
     form = format_of(path)
-    assert form is not None and form.NAME == "Grid Engine"
+    assert form is not None
+    assert form.NAME == "Grid Engine"
     assert len(sge.read(path, Reading())) == 1
