@@ -149,8 +149,9 @@ def _lsf(jobs: list[WrittenJob]) -> WrittenFile:
             f'"{job.submit}.{job.number}" {asked} {" ".join([str(len(hosts)), *hosts])} {status} 60.0 "{job.name}" '
             f'"#BSUB -R ""span[ptile=4]"";sleep 3" 1.5 0.5 -1 0 -1 0 0 436 4 0 928 0 -1 0 0 0 19 2 -1 "" '
             f'"{job.account}" 0 {job.processors} "" "" {job.task or 0} 2048 0 "" "" "" "" 0 "" {exit_info} "" -1 "" "" '
-            f'"" "" -1 "" "" 5136 "" {job.submit} "" "" {extensions} {usage}{job.limit} 4194304 1024 "select[type == any] " "" -1 "" -1 0 '
-            f'"" 0 0 "" {job.ran} "/root" 0 "" 0.0 0.0 0.0 0.0 0.0 0 -1 0 0 0 0 0'
+            f'"" "" -1 "" "" '
+            f'5136 "" {job.submit} "" "" {extensions} {usage}{job.limit} 4194304 1024 '
+            f'"select[type == any] " "" -1 "" -1 0 "" 0 0 "" {job.ran} "/root" 0 "" 0.0 0.0 0.0 0.0 0.0 0 -1 0 0 0 0 0'
         )
     return WrittenFile("", rows)
 
@@ -182,7 +183,8 @@ def _filetxt(jobs: list[WrittenJob]) -> WrittenFile:
             f"JobId={job.number + (0 if job.task is None else 10**6)} UserId={job.user}(1001) GroupId=phys(100) "
             f"Name={job.name} JobState={STATES.get(job.outcome, 'CANCELLED')} Partition={job.queue} "
             f"TimeLimit={job.limit // 60} StartTime={date(job.start or job.end)} EndTime={date(job.end)} "
-            f"NodeList={nodes} NodeCnt={job.nodes} ProcCnt={job.processors} WorkDir=/home/my files ReservationName= Gres= "
+            f"NodeList={nodes} NodeCnt={job.nodes} ProcCnt={job.processors} WorkDir=/home/my files ReservationName= "
+            "Gres= "
             f"Account={job.account} QOS=normal WcKey= Cluster=c1 SubmitTime={date(job.submit)} "
             f"EligibleTime={date(job.submit)} {task}DerivedExitCode=0:0 ExitCode=0:0 "
         )

@@ -26,7 +26,7 @@ def record(
     """Return a record as LSF 10.1 writes it. The run of an hour has 100 s of suspension."""
     return (
         f'"JOB_FINISH" "{version}" 1600003610 1001 500 33816578 4 1600000000 {begin} 0 {start} "ann" "normal" "" "" "" '
-        f'"login1" "" "" "" "" "1600000000.1001" {asked} {hosts} {status} 60.0 "a ""job""" "sleep ""1""" 0.1 0.1 0 0 -1 '
+        f'"login1" "" "" "" "" "1600000000.1001" {asked} {hosts} {status} 60.0 "a ""job""" "run ""1""" 0.1 0.1 0 0 -1 '
         f'0 0 0 0 0 0 0 -1 0 0 0 0 0 -1 "" "phys" 0 4 "" "" {task} 0 0 "" "" "" "" 0 "" {exit_info} "" -1 "" "" "" "" '
         f'-1 "" "" 6160 "" 1600000010 "" "" {rest}\n'
     )
