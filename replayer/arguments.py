@@ -12,7 +12,7 @@ import typer
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from shadowtime.replayer.io import MIN_FACTOR, Pace
-from shadowtime.replayer.logs import AS_READ, PutBack, Workload, format_of, prepare, put_back, read_trace
+from shadowtime.replayer.logs import AS_READ, PutBack, Workload, format_of, prepare, put_back, read_trace, size_note
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
@@ -104,7 +104,8 @@ def _prepared(
         trace = read_trace(path, preparation.reading)
         if preparation.put_back is not None:
             trace = put_back(trace, preparation.put_back)
-        return prepare(trace, processors, **options), trace.notes
+        note = size_note(trace, processors, "--processors, LOG@PROCESSORS or --pools")
+        return prepare(trace, processors, **options), (*trace.notes, *([note] if note else ()))
     from shadowtime.replayer.logs import read_in_pieces  # here: few logs are read in pieces
 
     if preparation.reading != AS_READ or format_of(path) is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shadowtime.shared.cli import lasting_imports
+from shadowtime.shared.errors import SettingsError
 
 if TYPE_CHECKING:
     from shadowtime.shared.accounting import Reading
@@ -21,7 +22,9 @@ class ReadingOptions:
 
     columns: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=COLUMN,…", help="Columns of a table by our names, as in submit=submitted_at."),
+        typer.Option(
+            metavar="NAME=COLUMN,…", help="Columns by our names, as in submit=t,limit=l:min; NAME= leaves one out."
+        ),
     ] = None
     time_zone: Annotated[
         str | None, typer.Option(metavar="ZONE", help="Of dates that tell of none, as Europe/Berlin; else UTC.")
@@ -36,6 +39,18 @@ class ReadingOptions:
     names_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A key: names are kept as hashes made with it, not as they are.")
     ] = None
+    fields: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help="Fields of a file without a header, as in sacct -o A,B,…")
+    ] = None
+    delimiter: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What stands between fields; else it is found out.")
+    ] = None
+    cluster: Annotated[str | None, typer.Option(metavar="NAME", help="The cluster to read, if a file has several.")] = (
+        None
+    )
+    date_format: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="Of dates, as in strptime: '%d/%m/%Y %H:%M:%S'.")
+    ] = None
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Accept a file of which more than a tenth of the rows cannot be read.")
     ] = False
@@ -47,6 +62,9 @@ def reading_of(options: ReadingOptions) -> "Reading":
         from shadowtime.shared.accounting import Reading
 
     typed = {field.name: getattr(options, field.name) for field in fields(ReadingOptions)}
+    typed["fields"] = tuple((options.fields or "").split(",")) if options.fields else ()
+    if options.delimiter == "":
+        raise SettingsError("--delimiter: expected at least one character")
     if columns := typed.pop("columns"):
         from shadowtime.shared.accounting import parse_columns  # here: few logs are tables
 

@@ -46,7 +46,7 @@ def check(
         import orjson
 
         from shadowtime.replayer.arguments import split_size
-        from shadowtime.replayer.logs import columns_of, described, read_trace
+        from shadowtime.replayer.logs import columns_of, described, read_trace, size_note
 
     path, size = split_size(log)
     if size is not None and reading.pools is not None:
@@ -54,7 +54,8 @@ def check(
             f"{log}: @PROCESSORS and --pools exclude each other: the file of --pools has the number of processors"
         )
     trace = read_trace(Path(path), reading)
-    for note in trace.notes:
+    notes = [*trace.notes, trace.doubt, size_note(trace, size, "LOG@PROCESSORS or --pools")]
+    for note in filter(None, notes):
         say(f"{trace.name}: {note}")
     facts = told_of(trace, size)
     if describe:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     )
     from shadowtime.replayer.logs.removed_jobs import PutBack, parse_put_back, put_back
     from shadowtime.replayer.logs.swf import FIELDS, table_of, write_jobs, write_swf
-    from shadowtime.replayer.logs.trace import BUNDLED, Trace
+    from shadowtime.replayer.logs.trace import BUNDLED, Trace, size_note
     from shadowtime.replayer.logs.workload import (
         MAX_LOAD,
         MIN_LOAD,

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from shadowtime.replayer.logs.machine_size import peak_note, peak_of
+from shadowtime.replayer.logs.machine_size import peak_of
 from shadowtime.replayer.logs.swf import table_of
 from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import MAX_MACHINE
 from shadowtime.shared.accounting import (
+    DATED,
     KINDS,
     UNKNOWN,
     AccountingRows,
@@ -24,9 +25,13 @@ from shadowtime.shared.accounting import (
 from shadowtime.shared.bounds import MAX_AMOUNT, MAX_INTEGER
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.kernels import Flags, Integers
+from shadowtime.shared.quoting import quote
 
-DATED = 10**8
-"""Limit below which times are seconds of the log, not Unix times. Logs written by `convert` have times of the log."""
+MOST_SHARE = 0.5
+"""Share of jobs that run longer than their limits. Above it, the unit of the limits is in doubt."""
+
+GRACE = 120
+"""Seconds that a job may run beyond its limit, but no longer than the limit itself, without a doubt about its unit."""
 
 
 def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, parts: MachineParts | None) -> Trace:
@@ -43,12 +48,15 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
     """
     lives = in_order_of_time(rows, Instants(zone_of(reading.time_zone)))
     pool = _pools(rows, parts, lives.started)
-    numbers, status, limit = rows.column("job_number"), rows.column("status"), rows.column("limit")
+    numbers, ids, steps = _numbers(rows)
+    status, limit = rows.column("status"), rows.column("limit")
     size, over = rows.column("processors"), lives.end != UNKNOWN
     again = repeated(numbers, lives)
     changes, joined = joined_sizes(numbers, lives, status, limit, size, over & ~again)
     waited = (lives.eligible != UNKNOWN) & (lives.eligible <= lives.end) if rows.has("eligible") else over
     reasons = {
+        "of another cluster": _of_other_cluster(name, rows, reading.cluster),
+        "step of a job": steps,
         "told twice": again,
         "without a number": numbers == UNKNOWN,
         "without a time of submission": lives.submit == UNKNOWN,
@@ -101,22 +109,78 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         (more if field == "qos_number" else table)[field] = numbered[words.codes]
 
     table["partition_number"] = np.where(pool == UNKNOWN, UNKNOWN, pool + 1)
-    notes, peak = list(rows.notes), peak_of({name: column[order] for name, column in table.items()})
-    if parts is None:
-        notes.append(peak_note(peak))
-
+    peak = peak_of({name: column[order] for name, column in table.items()})
     more = {name: column[order] for name, column in more.items() if (column[order] != UNKNOWN).any() or name == "pool"}
     return Trace(
         name,
         ({"UnixStartTime": str(zero)} if zero else {}) | ({} if parts else {"MaxProcs": str(peak)}),
         table_of({name: column[order] for name, column in table.items()}),
-        tuple(notes),
+        tuple(rows.notes),
         more or {"left_time": np.full(len(order), UNKNOWN, dtype=np.int64)},
         None if parts is None else parts.pools,
         dict(rows.left_out),
         np.array([(own[row], time - zero, size) for row, time, size in changes if kept[row]], dtype=np.int64)
         .reshape(-1, 3)
         .T,
+        None if parts else peak,
+        {int(own[row]): ids[int(numbers[row])] for row in order.tolist() if int(numbers[row]) in ids},
+        frozenset({"handed_in"} if rows.has("eligible") else ()),
+        _doubt(rows, lives, limit, kept),
+    )
+
+
+def _numbers(rows: AccountingRows) -> tuple[Integers, dict[int, str], Flags]:
+    """Return the number of each row's job, the ids of jobs by number, and which rows are steps of jobs.
+
+    An id that is no number gets a number above all others, in order of appearance. `17.0` is a step where there is a
+    job `17`, else a job.
+    """
+    numbers = rows.column("job_number")
+    if not rows.has("job_id"):
+        return numbers, {}, np.zeros(len(rows), dtype=np.bool_)
+    ids = rows.words("job_id")
+    texts, unnumbered = list(ids.values), numbers == UNKNOWN
+    jobs = {str(number) for number in np.unique(numbers).tolist()} if unnumbered.any() else set()
+    is_step = np.array([text.partition(".")[0] in jobs and "." in text for text in texts], dtype=np.bool_)
+    steps: Flags = is_step[ids.codes] & unnumbered
+    own = np.array([text != "" for text in texts], dtype=np.bool_)[ids.codes] & unnumbered & ~steps
+    codes, places, inverse = np.unique(ids.codes[own], return_index=True, return_inverse=True)
+    rank = np.empty(len(codes), dtype=np.int64)
+    rank[np.argsort(places)] = np.arange(1, len(codes) + 1)
+    numbers = numbers.copy()
+    numbers[own] = max(int(numbers.max(initial=0)), 0) + rank[inverse]
+    named = np.flatnonzero((ids.codes != ids.values.get("", UNKNOWN)) & ~steps)
+    return numbers, {int(numbers[row]): texts[ids.codes[row]] for row in named.tolist()}, steps
+
+
+def _of_other_cluster(name: str, rows: AccountingRows, cluster: str | None) -> Flags:
+    """Return which rows are of another cluster than the chosen one. Raise `TraceError` if one must be chosen."""
+    clusters = rows.words("cluster")
+    known = [text for text in clusters.values if text]
+    shown = ", ".join(map(quote, known[:10])) or "no cluster"
+    if cluster is None:
+        if len(known) > 1:
+            raise TraceError(f"{name}: it has jobs of {len(known)} clusters: {shown}; choose one with --cluster NAME")
+        return np.zeros(len(rows), dtype=np.bool_)
+    if cluster not in known:
+        raise TraceError(f"{name}: no cluster {quote(cluster)}; it names {shown}")
+    others: Flags = clusters.codes != clusters.values[cluster]
+    return others
+
+
+def _doubt(rows: AccountingRows, lives: Lives, limit: Integers, kept: Flags) -> str:
+    """Return why the unit of limits is in doubt; empty if it is not."""
+    if rows.assumed_limit is None:
+        return ""
+    column, unit = rows.assumed_limit
+    known = kept & lives.started & (lives.run_time > 0) & (limit > 0)
+    over = known & (lives.run_time > limit + np.minimum(limit, GRACE))
+    if not known.any() or over.sum() <= MOST_SHARE * known.sum():
+        return ""
+    return (
+        f"{int(over.sum()):,} of {int(known.sum()):,} jobs ran longer than their limits, which are read in "
+        f"{'seconds' if unit == 's' else unit} from column {quote(column)}; state the unit with "
+        f"--columns limit={column}:min (or s, h, d, ms), where :s confirms seconds"
     )
 
 

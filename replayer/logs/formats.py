@@ -7,7 +7,8 @@ from typing import Protocol
 
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import Trace
-from shadowtime.shared.accounting import AccountingRows, Reading, beginning_of, first_lines
+from shadowtime.shared.accounting import SUFFIXES, AccountingRows, Reading, beginning_of, first_lines
+from shadowtime.shared.accounting.slurm import is_header
 from shadowtime.shared.accounting.systems import json_keys
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.plugins import Plugins
@@ -30,7 +31,7 @@ class LogFormat(Protocol):
         ...
 
 
-STANDARD = (".swf", ".swf.gz")
+STANDARD = (".swf", *(f".swf{suffix}" for suffix in SUFFIXES))
 
 AS_READ = Reading()
 
@@ -74,6 +75,8 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     'bundled'
     """
     form = format_of(path)
+    if reading.fields and (form is None or form.NAME == "table"):
+        form = formats()["sacct" if is_header(reading.fields, any_case=True) else "table"]
     if (form is None or form.NAME in WHOLE_LOGS) and replace(reading, lenient=False) != AS_READ and path.is_file():
         kind = "the Standard Workload Format" if form is None else form.NAME
         raise SettingsError(
@@ -90,8 +93,8 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     from shadowtime.replayer.logs.accounted_log import trace_of
     from shadowtime.shared.accounting import read_names, read_parts
 
-    if reading.columns and form.NAME != "table":
-        raise SettingsError(f"{path}: --columns is only for tables")
+    if reading.columns and form.NAME not in ("sacct", "table"):
+        raise SettingsError(f"{path}: --columns is only for tables and output of sacct")
     if reading.names_key is not None and reading.names is None:
         raise SettingsError("--names-key needs --names FILE, where the names are kept")
     parts = None if reading.pools is None else read_parts(reading.pools)
@@ -100,10 +103,17 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     if isinstance(rows, Trace):
         return with_sizes(rows)
     rows.require_few_odd(path, lenient=reading.lenient)
-    trace = trace_of(path.name.removesuffix(".gz").rpartition(".")[0] or path.name, rows, reading, names, parts)
+    trace = trace_of(_name_of(path), rows, reading, names, parts)
     if reading.names is not None:
         names.write(reading.names)
     return trace
+
+
+def _name_of(path: Path) -> str:
+    name = path.name
+    for suffix in SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name.rpartition(".")[0] or name
 
 
 def format_of(path: Path) -> LogFormat | None:

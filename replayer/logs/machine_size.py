@@ -35,19 +35,12 @@ def peak_of(columns: Mapping[str, Integers]) -> int:
     return max(most, int(size.max(initial=0)))
 
 
-def peak_note(peak: int) -> str:
-    """Return the note for the user that a machine is assumed to have `peak` processors."""
-    return (
-        f"it does not say how large its machine is: {peak:,} processors were held at one time, which it is taken "
-        "to have unless --processors or --pools says otherwise"
-    )
-
-
 def with_sizes(trace: Trace) -> Trace:
-    """Return a log in the Standard Workload Format with the sizes that it lacks, and a note on each assumption.
+    """Return a log in the Standard Workload Format with the sizes that it lacks.
 
-    A log without the size of any job is a log of serial jobs: each has one processor. A log without the size of its
-    machine has the machine that its jobs filled. A size that the header states, but not as a number, stays unknown.
+    A log without the size of any job is a log of serial jobs: each has one processor, and a note says so. A log without
+    the size of its machine has the machine that its jobs filled. A size that the header states, but not as a number,
+    stays unknown.
     """
     table, header, notes = trace.table, dict(trace.header), list(trace.notes)
     columns = dict(zip(FIELDS, table.T, strict=True))
@@ -56,7 +49,7 @@ def with_sizes(trace: Trace) -> Trace:
         table = np.column_stack([columns[name] for name in FIELDS])
         notes.append("it gives the processors of no job: each is taken to have one")
     if trace.processors is None and all(_NOT_STATED.match(header.get(key, "")) for key in ("MaxProcs", "MaxNodes")):
-        peak = peak_of(columns)
-        header["MaxProcs"] = str(peak)
-        notes.append(peak_note(peak))
-    return replace(trace, header=header, table=table, notes=tuple(notes)) if notes != list(trace.notes) else trace
+        held = peak_of(columns)
+        header["MaxProcs"] = str(held)
+        return replace(trace, header=header, table=table, notes=tuple(notes), most_held=held)
+    return replace(trace, table=table, notes=tuple(notes))

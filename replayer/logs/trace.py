@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from shadowtime.shared.accounting import SUFFIXES
 from shadowtime.shared.kernels import Integers, IntegerTable
 from shadowtime.shared.messages import Pool
 
@@ -23,6 +24,9 @@ class Trace:
     The other fields are of accounting files only. `more` has additional columns (n,), as in `OF_ACCOUNTING`. `pools`
     are the parts of the machine, if known. `left_out` counts unusable rows by reason, with the first example.
     `resized` has the job number, time and processors of each size change of a running job, shape (3, changes).
+    `most_held` is the maximum number of processors in use, if it stands for the size of the machine. `job_ids` has the
+    site's id of each job whose number is not its id. `tells` names columns that the file has, even if they add nothing.
+    `doubt` is the reason why the log must not be replayed as it was read.
     """
 
     name: str
@@ -33,6 +37,10 @@ class Trace:
     pools: tuple[Pool, ...] | None = None
     left_out: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     resized: IntegerTable | None = None
+    most_held: int | None = None
+    job_ids: Mapping[int, str] = field(default_factory=dict)
+    tells: frozenset[str] = frozenset()
+    doubt: str = ""
 
     @property
     def unix_start_time(self) -> int | None:
@@ -65,4 +73,32 @@ class Trace:
 def trace_name(path: Path) -> str:
     """Return the name of the log in a file. Bytes of the file name that are not UTF-8 are replaced."""
     name = os.fsencode(path.name).decode(errors="replace")
-    return name.removesuffix(".gz").removesuffix(".swf")
+    for suffix in SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name.removesuffix(".swf")
+
+
+def size_note(trace: Trace, processors: int | None, options: str) -> str | None:
+    """Return a note on the size of the machine, if the log does not state it; None if there is nothing to say.
+
+    Parameters
+    ----------
+    processors
+        The size that the user gives, if any.
+    options
+        The ways to give it, for the note.
+
+    >>> import numpy as np
+    >>> size_note(Trace("log", {}, np.empty((0, 18)), most_held=151), 64, "--processors")
+    '151 processors were held at one time, more than the 64 that you give it'
+    """
+    if trace.most_held is None:
+        return None
+    if processors is None:
+        return (
+            f"it does not say how large its machine is: it is taken to have {trace.most_held:,} processors, the most "
+            f"that were held at one time, so few jobs wait in a closed replay; give its size with {options}"
+        )
+    if processors < trace.most_held:
+        return f"{trace.most_held:,} processors were held at one time, more than the {processors:,} that you give it"
+    return None

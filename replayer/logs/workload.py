@@ -137,7 +137,7 @@ def prepare(
     Raises
     ------
     TraceError
-        If the log does not give the size of its machine, or no job is left.
+        If the log does not give the size of its machine, its limits are in doubt, or no job is left.
     SettingsError
         If an option is out of its range.
 
@@ -154,6 +154,8 @@ def prepare(
     ----------
     docs/algorithms.md#jobs-left-out (aligning: Nissimov 2007, section 5).
     """
+    if trace.doubt and requests != "queue-maximum":
+        raise TraceError(f"{trace.name}: {trace.doubt}")
     machine = machine_of(trace, processors)
     without = not (trace.table[:, FIELDS.index("requested_time")] > 0).any()
     keeps_all = requests == "queue-maximum" or (requests == "actual" and without)
@@ -214,7 +216,15 @@ def processors_of_jobs(columns: Mapping[str, Integers], sizes: Sizes) -> Integer
 def none_left(workload: Workload) -> TraceError:
     """Return the error for a log without a job that can be replayed."""
     counts = ", ".join(f"{count} {reason}" for reason, count in workload.skipped.items())
-    return TraceError(f"{workload.name}: no job left to replay on {workload.processors} processors; skipped: {counts}")
+    advice = ""
+    if workload.skipped.get("no request"):
+        advice = (
+            "; without requested times, --requests actual takes the run time of each job as its request, and "
+            "--requests queue-maximum the longest run time of its queue"
+        )
+    return TraceError(
+        f"{workload.name}: no job left to replay on {workload.processors} processors; skipped: {counts}{advice}"
+    )
 
 
 def machine_of(trace: Trace, processors: int | None) -> int:

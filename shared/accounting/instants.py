@@ -1,21 +1,34 @@
-"""Instants as accounting files write them: Unix times in seconds, or dates with or without a time zone."""
+"""Instants as accounting files write them: Unix times, or dates with or without a time zone."""
 
+import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from shadowtime.shared.accounting.reading import UNKNOWN
 from shadowtime.shared.bounds import MAX_INTEGER
-from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.quoting import quote
 
-NOT_SET = {"", "unknown", "none", "n/a", "(null)", "invalid"}
+NOT_SET = {"", "unknown", "none", "n/a", "(null)", "invalid", "nat", "nan", "na", "<na>", "null", "nil", "-", "-1"}
 """Words that files write in place of a missing value, in lower case."""
 
 DIGITS = len(str(MAX_INTEGER))
 
 MAX_UNIX = 253_402_300_799
 """The last second of the year 9999."""
+
+SMALLER = ((10**17, 10**9), (10**14, 10**6), (10**11, 10**3))
+"""Least Unix times that are nanoseconds, microseconds and milliseconds, with their number in a second. In seconds,
+10^11 is the year 5138. In milliseconds it is 1973."""
+
+_SLASHED = re.compile(
+    r"(\d{1,2})([/.])(\d{1,2})[/.](\d{4})(?:[ T,]+(\d{1,2}:\d\d(?::\d\d)?)(?:\.\d+)?( ?[AaPp][Mm])?)?\Z"
+)
+"""A date whose year comes last. The first two groups are day and month, or month and day."""
+
+_CLOCK = {f"{minute:02}:{second:02}": 60 * minute + second for minute in range(60) for second in range(60)}
 
 
 def zone_of(name: str | None) -> tzinfo:
@@ -39,20 +52,31 @@ class Instants:
     ----------
     zone
         Time zone of dates that do not name one.
+    date_format
+        Format of dates as in `strptime`; None for ISO 8601, and dates with the year last whose order is known.
 
     Examples
     --------
     >>> read = Instants(zone_of("Europe/Berlin"))
-    >>> read("1795325473"), read("2026-11-22T05:31:13"), read("2026-11-22T05:31:13+0000"), read("Unknown")
+    >>> read("1795325473"), read("2026-11-22T05:31:13"), read("2026-11-22 05:31:13+0000"), read("Unknown")
     (1795325473, 1795321873, 1795325473, -1)
+    >>> read("1795325473000"), read("1.795325473e9"), read("2026-11-22 05:31:13 UTC")
+    (1795325473, 1795325473, 1795325473)
     >>> read("22.11.2026 05:31") is None
     True
+    >>> read.learn_order(["22.11.2026 05:31"])
+    >>> read("22.11.2026 05:31")
+    1795321860
     """
 
-    def __init__(self, zone: tzinfo) -> None:
+    def __init__(self, zone: tzinfo, date_format: str | None = None) -> None:
         self.zone = zone
+        self.date_format = date_format
+        self.day_first: bool | None = None
+        """Whether the day precedes the month in dates whose year comes last; None if unknown."""
         self.without_zone = 0
         self._local = lru_cache(maxsize=4096)(self._dated)
+        self._hours: dict[str, int | None] = {}
 
     @property
     def assumed(self) -> bool:
@@ -66,19 +90,99 @@ class Instants:
         hour occurs twice. A date in it is taken for the first occurrence, see `twice`.
         """
         if (seconds := whole_number(text)) is not None:
-            return seconds if seconds <= MAX_UNIX else None
-        return UNKNOWN if text.strip().lower() in NOT_SET else self._local(text)
+            return in_seconds(seconds)
+        if len(text) == 19 and self.date_format is None:  # a date by far the most often, and so without a zone
+            clock, hour = _CLOCK.get(text[14:]), self._hour(text[:13])
+            if clock is not None and hour is not None and text[13] == ":":
+                self.without_zone += 1
+                return hour + clock
+        if text.strip().lower() in NOT_SET:
+            return UNKNOWN
+        return self._number(text) if self.date_format is None and text[:1].isdecimal() else self._local(text)
+
+    def learn_order(self, texts: Iterable[str]) -> None:
+        """Find out whether day or month comes first in dates whose year comes last, if there are any.
+
+        Raises
+        ------
+        TraceError
+            If the dates fit both orders, or some fit one order only and some the other.
+        """
+        if self.date_format is not None or self.day_first is not None:
+            return
+        matches = [match for text in texts if (match := _SLASHED.match(text.strip()))]
+        if not matches:
+            return
+        day_first, month_first = (any(int(match[part]) > 12 for match in matches) for part in (1, 3))
+        if day_first == month_first:
+            why = "are ambiguous: day and month may be in either order" if not day_first else "have no common order"
+            raise TraceError(
+                f"dates such as {quote(matches[0][0])} {why}; say --date-format '%d/%m/%Y %H:%M:%S', with "
+                "%d, %m and the separators as they are"
+            )
+        self.day_first = day_first
+        self._local.cache_clear()
+
+    def _hour(self, text: str) -> int | None:
+        """Return the first second of a local hour; None if the text is not one, or a clock is set within the hour."""
+        if text not in self._hours:
+            first, last = (self._iso(f"{text}:{rest}") for rest in ("00:00", "59:59"))
+            self._hours[text] = first if None not in (first, last) and last - first == 3599 else None  # type: ignore[operator]
+        return self._hours[text]
+
+    def _number(self, text: str) -> int | None:
+        """Return the instant of a number with a fraction or exponent, or of a date."""
+        if text.isdecimal() and text.isascii() and len(text) <= 19:  # nanoseconds are beyond `MAX_INTEGER`
+            return in_seconds(int(text))
+        try:
+            number = float(text) if text.isascii() and "_" not in text else None
+        except ValueError:
+            number = None
+        return self._local(text) if number is None else in_seconds(int(number)) if 0 <= number < 10**19 else None
 
     def _dated(self, text: str) -> int | None:
+        text = text.strip()
+        if self.date_format is not None:
+            try:
+                return self._unix(datetime.strptime(text, self.date_format))
+            except ValueError:
+                return None
+        for zone in (" UTC", " GMT", "Z"):
+            if text.endswith(zone):
+                text = text.removesuffix(zone) + "+00:00"
+        match = _SLASHED.match(text)
+        return self._iso(text) if match is None else None if self.day_first is None else self._slashed(match)
+
+    def _slashed(self, match: re.Match[str]) -> int | None:
+        first, _, second, year, clock, half = match.groups()
+        day, month = (first, second) if self.day_first else (second, first)
+        order = "%d %m %Y %I:%M:%S %p" if half else "%d %m %Y %H:%M:%S"
+        clock = clock or "00:00"
+        clock += ":00" if clock.count(":") == 1 else ""
         try:
-            date = datetime.fromisoformat(text.strip())
+            return self._unix(datetime.strptime(f"{day} {month} {year} {clock} {(half or '').strip()}".strip(), order))
         except ValueError:
             return None
 
+    def _iso(self, text: str) -> int | None:
+        try:
+            return self._unix(datetime.fromisoformat(text))
+        except ValueError:
+            pass
+        try:  # slashes, or a space before the offset
+            text = re.sub(r" (?=[+-]\d\d:?\d\d\Z)", "", text)
+            return self._unix(datetime.fromisoformat(text.replace("/", "-")))
+        except ValueError:
+            return None
+
+    def _unix(self, date: datetime) -> int | None:
         if date.tzinfo is None:
             self.without_zone += 1
             date = date.replace(tzinfo=self.zone)
-        seconds = date.timestamp()
+        try:
+            seconds = date.timestamp()
+        except (OverflowError, ValueError):
+            return None
         return int(seconds) if 0 <= seconds <= MAX_UNIX else None
 
     def twice(self, instant: int) -> int:
@@ -95,6 +199,21 @@ class Instants:
             return int(datetime.fromtimestamp(instant, self.zone).replace(fold=1).timestamp())
         except (OverflowError, ValueError, OSError):
             return instant
+
+
+def in_seconds(number: int) -> int | None:
+    """Return a Unix time in seconds, from one in seconds, milliseconds, microseconds or nanoseconds.
+
+    The size of the number tells its unit. None if it is none of them.
+
+    >>> [in_seconds(number) for number in (1795325473, 1795325473999, 1795325473000000, 1795325473000000000)]
+    [1795325473, 1795325473, 1795325473, 1795325473]
+    """
+    for least, units in SMALLER:
+        if number >= least:
+            number //= units
+            break
+    return number if number <= MAX_UNIX else None
 
 
 def whole_number(text: str) -> int | None:

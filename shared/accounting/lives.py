@@ -13,6 +13,11 @@ from shadowtime.shared.bounds import MAX_PROCESSORS
 from shadowtime.shared.cluster import KILLED, RESIZED
 from shadowtime.shared.kernels import Flags, Integers
 
+DATED = 10**8
+"""Limit below which times are seconds of the log, not Unix times. Logs written by `convert` have times of the log."""
+
+HOUR, TWO_DAYS = 3_600, 172_800
+
 NOWHERE = "none assigned"
 """Node list of a job that never started. For such a job, some versions of Slurm print its end also as its start."""
 
@@ -41,9 +46,10 @@ def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
     """Return the instants and durations of rows.
 
     At the end of summer time a local hour occurs twice. The chosen occurrence is the one that agrees with the run time,
-    or else the one that keeps submit, eligible, start and end in order.
+    or else the one that keeps submit, eligible, start and end in order. Where the time zone is unknown, a job that ran
+    an hour longer than its dates are apart ended an hour later.
     """
-    submit, eligible, start, end = (rows.column(name) for name in ("submit", "eligible", "start", "end"))
+    submit, eligible, start, end = (_dated(rows.column(name)) for name in ("submit", "eligible", "start", "end"))
     run_time, suspended = rows.column("run_time"), np.maximum(rows.column("suspended"), 0)
     nodes = rows.words("node_list")
     nowhere = [code for word, code in nodes.values.items() if word.strip().lower() == NOWHERE]
@@ -62,9 +68,19 @@ def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
             for at in np.flatnonzero((later != UNKNOWN) & (earlier != UNKNOWN) & (later < earlier)).tolist():
                 later[at] = max(int(later[at]), instants.twice(int(later[at])))
 
+    elif rows.assumed_utc:
+        known = (start != UNKNOWN) & (end != UNKNOWN)
+        end = np.where(known & (run_time + suspended == end - start + HOUR), end + HOUR, end)
+
     held = end - start
     run_time = np.where(run_time < 0, held - suspended, np.minimum(run_time, held))
     return Lives(submit, eligible, start, end, np.maximum(run_time, 0), suspended)
+
+
+def _dated(instants: Integers) -> Integers:
+    """Return instants, `UNKNOWN` for those of the first two days of 1970 among dates: a way to write a missing one."""
+    missing = (instants >= 0) & (instants < TWO_DAYS) & bool((instants >= DATED).any())
+    return np.where(missing, UNKNOWN, instants)
 
 
 def joined_sizes(

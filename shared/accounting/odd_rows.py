@@ -33,13 +33,13 @@ class OddRows:
     def __init__(self) -> None:
         self.count = 0
         self.first: list[tuple[int, str]] = []
-        """Line and reason of the first odd rows, at most `EXAMPLES`."""
+        """Line and reason of the first odd rows in the file, at most `EXAMPLES`."""
 
     def add(self, line: int, reason: str) -> None:
         """Count an odd row. `line` is its line number, or the number of its row in a table, from 1 on."""
         self.count += 1
-        if len(self.first) < EXAMPLES:
-            self.first.append((line, truncate(reason)))
+        if len(self.first) < EXAMPLES or line < self.first[-1][0]:
+            self.first = sorted([*self.first, (line, truncate(reason))])[:EXAMPLES]
 
     def require_few(self, path: Path, read: int, *, lenient: bool = False) -> None:
         """Refuse the file at `path` if its odd rows are more than a tenth of its rows.

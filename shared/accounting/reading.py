@@ -19,7 +19,7 @@ NUMBERS = (
 """Fields of a job that are whole numbers: Unix times, seconds, counts, MiB or a status. Missing ones are `UNKNOWN`."""
 
 TEXTS = ("user", "account", "job_name", "partition", "qos", "node_list")
-"""Fields of a job that are words."""
+"""Fields of a job that are words. `AccountingRows` may also have `cluster`, and `job_id` if it is no number."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,9 @@ class Reading:
     """The user's options for reading a file.
 
     `columns` has the names of a table's columns by our names of fields. The paths are the files of the pools, of the
-    mapping of names, and of the key that hides names. `lenient` accepts any share of odd rows.
+    mapping of names, and of the key that hides names. `lenient` accepts any share of odd rows. `fields` are the
+    fields of a file without a header. `cluster` is the only cluster whose jobs are read. `date_format` is as in
+    `strptime`.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -36,6 +38,10 @@ class Reading:
     names: Path | None = None
     names_key: Path | None = None
     lenient: bool = False
+    fields: tuple[str, ...] = ()
+    delimiter: str | None = None
+    cluster: str | None = None
+    date_format: str | None = None
 
 
 class Words:
@@ -72,6 +78,10 @@ class AccountingRows:
         self.left_out: dict[str, tuple[int, str]] = {}
         """Number of rows left out, by reason, with a description of the first of these rows."""
         self.odd = OddRows()
+        self.assumed_utc = False
+        """Whether dates without a time zone were taken for UTC."""
+        self.assumed_limit: tuple[str, str] | None = None
+        """Column of the limits, and the unit that they were read in, if nothing states it."""
         self.passed_over = 0
         """Number of lines that were read but make no row, such as records of the server."""
         self._lines: list[Integers] = []

@@ -1,11 +1,17 @@
 """The lines of a log, plain or compressed, with any kind of line end. A log is read `PIECE` bytes at a time."""
 
+import bz2
+import codecs
 import gzip
+import io
+import lzma
+import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from os import SEEK_END
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from shadowtime.shared.bounds import MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE
 from shadowtime.shared.errors import TraceError
@@ -16,8 +22,24 @@ PIECE = 1 << 20
 HEAD = 1 << 16
 """Bytes at the beginning of a log that show its format."""
 
-GZIP = b"\x1f\x8b"
+GZIP, XZ, BZIP2, ZSTD, ZIP = b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
+"""First bytes of compressed files."""
+
+PACKED = {GZIP: "gzip", XZ: "xz", BZIP2: "bzip2", ZSTD: "zstd", ZIP: "zip"}
+"""Names of compressions by the first bytes of a file."""
+
+SUFFIXES = (".gz", ".xz", ".bz2", ".zst", ".zip")
+"""Last parts of the names of compressed files."""
+
+MAX_DICTIONARY = 2**28
+"""Bytes of memory that unpacking may take. `xz -9` takes 65 MiB."""
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
+"""Errors of libraries about compressed files."""
 
 
 def lines_of(path: Path) -> Iterator[list[bytes]]:
@@ -28,7 +50,7 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
     Raises
     ------
     TraceError
-        If the file cannot be read, is a damaged gzip file, or has more or longer lines than a log may have.
+        If the file cannot be read, is a damaged compressed file, or has more or longer lines than a log may have.
 
     Examples
     --------
@@ -57,8 +79,18 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
     yield [left.removesuffix(b"\r")]
 
 
+def ends_with_a_line(path: Path) -> bool:
+    """Return whether a file ends with a line end. For compressed, UTF-16 and empty files this is assumed."""
+    with path.open("rb") as file:
+        begins = file.read(max(map(len, PACKED)))
+        if begins.startswith((*PACKED, *_UTF_16)) or not file.seek(0, SEEK_END):
+            return True
+        file.seek(-1, SEEK_END)
+        return file.read(1) in b"\r\n"
+
+
 def contents_of(path: Path) -> Iterator[bytes]:
-    """Yield the contents of a log, unpacked and without a byte order mark, `PIECE` bytes at a time.
+    """Yield the contents of a log, unpacked, in UTF-8 and without a byte order mark, `PIECE` bytes at a time.
 
     Raises
     ------
@@ -68,12 +100,34 @@ def contents_of(path: Path) -> Iterator[bytes]:
     return _pieces(path)
 
 
+def whole_contents(path: Path, limit: int) -> bytes:
+    """Return the contents of a file as one, unpacked and in UTF-8.
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be read, or has more than `limit` bytes.
+    """
+    pieces, total = list[bytes](), 0
+    for piece in _pieces(path):
+        total += len(piece)
+        if total > limit:
+            raise TraceError(f"{path}: larger than {limit:,} bytes, unpacked; split it")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
 def beginning_of(path: Path) -> bytes:
     """Return the first `HEAD` bytes of a log, unpacked; nothing if it cannot be read."""
+    read = b""
     try:
-        return next(_pieces(path), b"")[:HEAD]
+        for piece in _pieces(path, HEAD):
+            read += piece
+            if len(read) >= HEAD:
+                break
     except TraceError:
         return b""
+    return read[:HEAD]
 
 
 def first_lines(head: bytes, most: int = 20) -> list[bytes]:
@@ -86,29 +140,110 @@ def first_lines(head: bytes, most: int = 20) -> list[bytes]:
     return lines[:most] if len(lines) > most else lines[:-1] or lines
 
 
-def ends_with_a_line(path: Path) -> bool:
-    """Return whether a file ends with a line end. For compressed and empty files this is assumed."""
-    with path.open("rb") as file:
-        if file.read(len(GZIP)) == GZIP or not file.seek(0, SEEK_END):
-            return True
-        file.seek(-1, SEEK_END)
-        return file.read(1) in b"\r\n"
-
-
-def _pieces(path: Path) -> Iterator[bytes]:
-    """Yield the contents of a log, unpacked and without a byte order mark, `PIECE` bytes at a time."""
+def _pieces(path: Path, piece_size: int | None = None) -> Iterator[bytes]:
+    """Yield the contents of a log, unpacked, in UTF-8 and without a byte order mark, `PIECE` or `piece_size` bytes at a time."""
+    packing = ""
     try:
         with path.open("rb") as file:
-            source: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == GZIP else file
-            total = 0
-            while piece := source.read(PIECE):
-                yield piece if total else piece.removeprefix(BYTE_ORDER_MARK)
-                total += len(piece)
-                if total > MAX_LOG_SIZE:
-                    raise TraceError(f"{path}: a log has at most {MAX_LOG_SIZE:,} bytes, unpacked")
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise TraceError(f"{path}: truncated or damaged gzip file: {error}") from error
+            begins = file.peek(8)[:8]
+            packing = next((name for magic, name in PACKED.items() if begins.startswith(magic)), "")
+            with _unpacked(path, file, packing) as source:
+                total, decoder = 0, None
+                while piece := source.read(piece_size or PIECE):
+                    if not total:
+                        decoder, piece = _decoder(piece)
+                    total += len(piece)
+                    if total > MAX_LOG_SIZE:
+                        raise TraceError(f"{path}: a log has at most {MAX_LOG_SIZE:,} bytes, unpacked")
+                    yield piece if decoder is None else decoder.decode(piece).encode(errors="surrogatepass")
+    except DAMAGED as error:
+        raise TraceError(f"{path}: truncated or damaged {packing} file: {error or type(error).__name__}") from error
     except OSError as error:
+        if packing and error.errno is None:
+            raise TraceError(f"{path}: truncated or damaged {packing} file: {error}") from error
         raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:  # a path that no file can have
         raise TraceError(f"{path}: cannot be read: {error}") from error
+
+
+def _decoder(first: bytes) -> tuple[Any, bytes]:
+    """Return the decoder of a UTF-16 text, None for another text, and its first bytes without a byte order mark."""
+    for mark, encoding in _UTF_16.items():
+        if first.startswith(mark):
+            return codecs.getincrementaldecoder(encoding)(errors="replace"), first[len(mark) :]
+    return None, first.removeprefix(BYTE_ORDER_MARK)
+
+
+@contextmanager
+def _unpacked(path: Path, file: BinaryIO, packing: str) -> Iterator[Any]:
+    """Yield a reader of the unpacked bytes of an open file."""
+    if packing == "gzip":
+        yield gzip.GzipFile(fileobj=file)
+    elif packing == "xz":
+        yield io.BufferedReader(_Unpacker(file, lambda: lzma.LZMADecompressor(memlimit=MAX_DICTIONARY)))
+    elif packing == "bzip2":
+        yield io.BufferedReader(_Unpacker(file, bz2.BZ2Decompressor))
+    elif packing == "zip":
+        with zipfile.ZipFile(file) as archive, archive.open(_only_member(path, archive)) as member:
+            yield member
+    elif packing == "zstd":
+        try:
+            import pyarrow  # here: the import takes a third of a second
+        except ModuleNotFoundError:
+            raise TraceError(f"{path}: to read zstd files, pip install 'shadowtime[frames]', or run unzstd") from None
+        with pyarrow.CompressedInputStream(file, "zstd") as stream:
+            yield stream
+    else:
+        yield file
+
+
+def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    """Return the only file in an archive. Folders, and what macOS adds, do not count."""
+    members = [
+        member for member in archive.infolist() if not member.is_dir() and not member.filename.startswith("__MACOSX/")
+    ]
+    if len(members) != 1:
+        raise TraceError(f"{path}: expected a zip archive with one file, found {len(members)}; unpack it first")
+    if members[0].flag_bits & 1:
+        raise TraceError(f"{path}: the file in the archive is encrypted; unpack it first")
+    if members[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2):
+        raise TraceError(f"{path}: the file in the archive is compressed by an unusual method; unpack it first")
+    return members[0]
+
+
+class Decompressor(Protocol):
+    """A decompressor of one stream, as in `bz2` and `lzma`."""
+
+    eof: bool
+    needs_input: bool
+    unused_data: bytes
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        """Return the next bytes, at most `max_length`."""
+        ...
+
+
+class _Unpacker(io.RawIOBase):
+    """Reader of the streams in a file, one after the other, with bounded memory. `LZMAFile` has no such bound."""
+
+    def __init__(self, file: BinaryIO, new: Any) -> None:
+        self._file = file
+        self._new = new
+        self._stream: Decompressor = new()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: Any) -> int:
+        while True:
+            data = b""
+            if self._stream.eof:
+                data = self._stream.unused_data or self._file.read(PIECE)
+                if not data.strip(b"\0"):  # padding behind the last stream
+                    return 0
+                self._stream = self._new()
+            elif self._stream.needs_input and not (data := self._file.read(PIECE)):
+                raise EOFError("it ends in the middle of a stream")
+            if piece := self._stream.decompress(data, len(target)):
+                target[: len(piece)] = piece
+                return len(piece)

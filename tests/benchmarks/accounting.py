@@ -15,8 +15,8 @@ from typing import Any
 
 from shadowtime.replayer.logs.formats import read_trace
 from shadowtime.replayer.logs.workload import prepare
+from shadowtime.shared.accounting.mapping import parse_columns
 from shadowtime.shared.accounting.reading import Reading
-from shadowtime.shared.accounting.table import parse_columns
 from shadowtime.shared.cli.command_line import run_app
 from shadowtime.shared.cli.paths import ROOT
 from tests.benchmarks.memory import peak, resident

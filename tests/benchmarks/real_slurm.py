@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.shared.accounting.sacct import FIELDS
+from shadowtime.shared.accounting.slurm.head import FIELDS
 from tests.support.slurm_cluster import DAEMONS, SlurmCluster, unavailable
 
 SEED = 23

@@ -24,7 +24,7 @@ from shadowtime.replayer.logs.swf import read_swf, write_swf
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.accounting.sacct import COMMAND
+from shadowtime.shared.accounting.slurm.head import COMMAND
 from shadowtime.shared.cli.command_line import application
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.streaming.settings import Settings, read_settings

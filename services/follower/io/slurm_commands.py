@@ -12,7 +12,7 @@ from shadowtime.services.follower.io.commands import Commands
 from shadowtime.services.follower.options import FollowOptions
 from shadowtime.services.follower.slurm import Load, squeue
 from shadowtime.services.follower.slurm import load as slurm_load
-from shadowtime.shared.accounting import sacct
+from shadowtime.shared.accounting.slurm import FIELDS
 from shadowtime.shared.errors import FollowError
 
 
@@ -84,7 +84,7 @@ class ByCommands:
         """Return the observations of sacct."""
         which = ("-j", ",".join(map(str, jobs))) if jobs else ("-a",)
         until = () if last is None else ("-E", _date(last))
-        fields = ",".join(sacct.FIELDS)
+        fields = ",".join(FIELDS)
         command = ("sacct", "-PXD", "--noconvert", *which, "-S", _date(first), *until, "-o", fields)
         async with self._commands.file(*command, seconds=self._seconds) as path:
             return await asyncio.to_thread(accounted.observations_in, path, "sacct")

@@ -16,9 +16,9 @@ from shadowtime.services.follower.cluster import accounted_lives as accounted
 from shadowtime.services.follower.io.rest_client import NotThere, Slurmrestd
 from shadowtime.services.follower.io.slurm_commands import SlurmNodes
 from shadowtime.services.follower.options import FollowOptions
-from shadowtime.services.follower.slurm import Load, end_of, sacct_rows, squeue
+from shadowtime.services.follower.slurm import Load, squeue
 from shadowtime.services.follower.slurm import json as slurm_json
-from shadowtime.shared.accounting import sacct
+from shadowtime.shared.accounting.slurm import FIELDS, end_of, sacct_rows
 from shadowtime.shared.errors import FollowError
 
 KNOWN = {38, *range(40, 45)}
@@ -138,7 +138,7 @@ def _observations(rows: Iterable[Mapping[str, Any]], path: str) -> list[JobObser
     with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
         file = Path(folder) / "rows"
         with file.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as out:
-            out.writelines("|".join(row) + "\n" for row in (sacct.FIELDS, *sacct_rows(rows)))
+            out.writelines("|".join(row) + "\n" for row in (FIELDS, *sacct_rows(rows)))
         return accounted.observations_in(file, path)
 
 

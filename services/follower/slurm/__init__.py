@@ -6,7 +6,6 @@ from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from shadowtime.services.follower.slurm import json, load, squeue
-    from shadowtime.services.follower.slurm.json import end_of, sacct_rows
     from shadowtime.services.follower.slurm.load import Load
     from shadowtime.services.follower.slurm.site_text import COMMANDS, Site, site_of
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from shadowtime.services.follower.io.follower import STORE
-from shadowtime.shared.accounting.sacct import FIELDS
+from shadowtime.shared.accounting.slurm.head import FIELDS
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, JobChanged, JobSuspended
 from shadowtime.shared.streaming.settings import Settings

@@ -209,7 +209,7 @@ def test_some_jobs_of_the_past_are_asked_for_one_by_one() -> None:
 def test_accounting_that_is_not_understood_names_the_path() -> None:
     rows = [ACCOUNTED | {"time": ACCOUNTED["time"] | {"submission": "today"}}]
     told: dict[str, bytes | None] = {"/openapi/v3": listing(38), "/slurmdb/v0.0.38/jobs": http({"jobs": rows})}
-    with pytest.raises(FollowError, match=r"^/slurmdb/v0\.0\.38/jobs, line 2: Submit 'today' is not a time"):
+    with pytest.raises(FollowError, match=r"^/slurmdb/v0\.0\.38/jobs: line 2: Submit 'today' is not a time"):
         asked(told, lambda rest: rest.accounted(1795325000))
 
 

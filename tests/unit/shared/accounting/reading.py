@@ -5,7 +5,7 @@ from pathlib import Path
 from shadowtime.replayer.logs.formats import read_trace
 from shadowtime.replayer.logs.trace import Trace
 from shadowtime.shared.accounting.reading import Reading
-from shadowtime.shared.accounting.sacct import FIELDS
+from shadowtime.shared.accounting.slurm.head import FIELDS
 
 JOB = {
     "JobIDRaw": "1",

@@ -10,8 +10,8 @@ from pyarrow import csv, parquet
 
 from shadowtime.replayer.logs.formats import read_trace
 from shadowtime.replayer.logs.workload import Workload, prepare
+from shadowtime.shared.accounting.mapping import parse_columns
 from shadowtime.shared.accounting.reading import Reading
-from shadowtime.shared.accounting.table import parse_columns
 from shadowtime.shared.errors import SettingsError, TraceError
 from tests.support.slurm_samples import SACCT
 
@@ -77,12 +77,24 @@ def test_text_csv_and_parquet_are_the_same_workload(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "columns", "told"),
     [
-        ("a,b\n1,2\n", None, "no column for submit, limit, processors, end or run_time; give --columns submit=COLUMN"),
-        (TABLE, "submit=when", "no column 'when' for submit; it has 'submit', 'start'"),
-        (TABLE + "soon,1,2,3,4,eve\n", None, "row 3: submit is 'soon', which is not a time"),
-        (TABLE + "1,1,2,3,four,eve\n", None, "row 3: processors is 'four', which is not a whole number"),
-        (TABLE + "1,1,2,ever,4,eve\n", None, "row 3: limit is 'ever', which is not a duration"),
-        (TABLE + "1,1\n", None, "cannot be read as a table"),
+        ("a,b\n1,2\n", None, "no column for submit, processors, end or run_time, limit; give --columns submit=COLUMN"),
+        (TABLE, "submit=when", "no column 'when' for submit; it has submit '100', start '110'"),
+        (
+            TABLE + "soon,1,2,3,4,eve\n",
+            None,
+            "1 of 3 rows cannot be read, more than a tenth: line 4: submit is 'soon', which is not a time",
+        ),
+        (
+            TABLE + "1,1,2,3,four,eve\n",
+            None,
+            "1 of 3 rows cannot be read, more than a tenth: line 4: processors is 'four', which is not a whole number",
+        ),
+        (
+            TABLE + "1,1,2,ever,4,eve\n",
+            None,
+            "1 of 3 rows cannot be read, more than a tenth: line 4: limit is 'ever', which is not a duration",
+        ),
+        (TABLE + "1,1\n", None, "line 4: cut off: '1,1'"),
         ("submit,start,end,limit,processors\n", None, "the table has no rows"),
     ],
 )
@@ -95,7 +107,7 @@ def test_what_is_wrong_with_a_table_is_named(tmp_path: Path, text: str, columns:
 def test_a_parquet_file_with_wrong_types_is_named(tmp_path: Path) -> None:
     columns = {"submit": [[1], [2]], "start": [1, 2], "end": [1, 2], "limit": [5, 5], "processors": [1.0, 2.0]}
     parquet.write_table(pyarrow.table(columns), tmp_path / "jobs.parquet")
-    with pytest.raises(TraceError, match=r"row 1: submit is '\[1\]', which is not a time"):
+    with pytest.raises(TraceError, match=r"submit: 'submit' has '\[1\]', which is not a time"):
         read(tmp_path / "jobs.parquet")
     parquet.write_table(pyarrow.table({**columns, "submit": [1, 2]}), tmp_path / "jobs.parquet")
     assert [job.processors for job in read(tmp_path / "jobs.parquet")] == [1, 2]
@@ -104,7 +116,7 @@ def test_a_parquet_file_with_wrong_types_is_named(tmp_path: Path) -> None:
         read(tmp_path / "jobs.parquet")
 
 
-@pytest.mark.parametrize("text", ["submit", "submit=", "when=x", "submit=a,submit=b"])
+@pytest.mark.parametrize("text", ["submit", "when=x", "submit=a,submit=b"])
 def test_a_wrong_mapping_is_named(text: str) -> None:
     with pytest.raises(SettingsError, match="--columns"):
         parse_columns([text])

@@ -1,0 +1,207 @@
+"""Values of the cells of a table: instants, durations, sizes and states, in any of the usual notations."""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+
+from shadowtime.shared.accounting.durations import seconds_of
+from shadowtime.shared.accounting.instants import NOT_SET, Instants, in_seconds
+from shadowtime.shared.accounting.reading import UNKNOWN
+from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION, MAX_INTEGER
+
+UNITS: dict[str, tuple[int, int]] = {
+    **dict.fromkeys(("ns",), (1, 10**9)),
+    **dict.fromkeys(("us", "µs"), (1, 10**6)),
+    **dict.fromkeys(("ms",), (1, 1000)),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), (1, 1)),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), (60, 1)),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), (3600, 1)),
+    **dict.fromkeys(("d", "day", "days"), (86_400, 1)),
+}
+"""Seconds in each unit of time, as numerator and denominator."""
+
+STATED = ("ns", "us", "ms", "s", "min", "h", "d")
+"""Units that a mapping may state."""
+
+UNLIMITED = {"unlimited", "partition_limit", "infinite", "infinity", "inf", "no limit", "4294967295"}
+"""Words for no limit, in lower case. The number is how Slurm's database stores it."""
+
+NO_VALUE = "4294967294"
+"""Number by which Slurm's database stores a missing value."""
+
+_DECIMAL = re.compile(r"[0-9]{1,19}(\.[0-9]{0,18})?([eE][+-]?[0-9]{1,2})?\Z")
+_DAYS = re.compile(r"([0-9]{1,7}) days?,? *\+?([0-9]{1,2}:[0-9]{2}:[0-9]{2})?(\.[0-9]{1,9})?\Z")
+_PARTS = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?) ?([a-zµ]{1,7})[ ,]*")
+_ISO = re.compile(
+    r"P(?:([0-9]{1,7})D)?(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,12})(?:\.[0-9]{1,9})?S)?)?\Z"
+)
+_MEMORY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([KMGTP])i?B?\Z", re.IGNORECASE)
+_MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
+
+Parser = Callable[[Any], int | None]
+"""A function that returns the number that a cell states, `UNKNOWN` for a missing value, None if it is unreadable."""
+
+
+def every(
+    cells: Sequence[Any], parse: Callable[[Any], Any], whole: Callable[[Sequence[int]], list[int]] | None = None
+) -> list[Any]:
+    """Return the number of each cell. Equal cells are parsed once.
+
+    Parameters
+    ----------
+    whole
+        A faster function for the case that all cells are whole numbers, such as `list`; None if there is none.
+    """
+    if whole is not None and cells and isinstance(cells[0], str) and all(cells):
+        try:
+            text = "".join(cells)
+        except TypeError:  # not all are texts
+            text = ""
+        if text.isdecimal() and text.isascii() and max(map(len, cells)) <= 15:
+            return whole(list(map(int, cells)))
+    try:
+        known = {cell: parse(cell) for cell in set(cells)}
+    except TypeError:  # a nested value, as in JSON
+        return [parse(cell) if cell.__hash__ else None for cell in cells]
+    return [known[cell] for cell in cells]
+
+
+def is_missing(cell: Any) -> bool:
+    """Return whether a cell stands for a missing value."""
+    return cell is None or cell == UNKNOWN or (isinstance(cell, str) and cell.strip().lower() in {*NOT_SET, "-1.0"})
+
+
+def _decimal(cell: Any) -> Decimal | int | None:
+    """Return the number in a cell; None if it is not a finite number."""
+    if isinstance(cell, str):
+        text = cell.strip()
+        return Decimal(text) if _DECIMAL.match(text) else None
+    if isinstance(cell, bool):
+        return int(cell) if cell else None
+    if isinstance(cell, int):
+        return cell
+    if isinstance(cell, float | Decimal) and isfinite(cell):
+        return Decimal(cell)
+    return None
+
+
+def is_nan(cell: Any) -> bool:
+    """Return whether a cell is a floating-point number that stands for a missing value."""
+    return isinstance(cell, float) and cell != cell
+
+
+def instant_of(instants: Instants, unit: str | None = None) -> Parser:
+    """Return a parser of instants: Unix times or dates.
+
+    Parameters
+    ----------
+    unit
+        The unit of numbers, one of `STATED`. None: seconds, milliseconds, microseconds or nanoseconds, by their size.
+
+    >>> from shadowtime.shared.accounting.instants import zone_of
+    >>> parse = instant_of(Instants(zone_of(None)))
+    >>> [parse(cell) for cell in ("1.795325e9", 1795325000000, "NaT", "2026-11-22 05:23:20 UTC", "soon")]
+    [1795325000, 1795325000, -1, 1795325000, None]
+    """
+
+    def parse(cell: Any) -> int | None:
+        if is_missing(cell) or is_nan(cell):
+            return UNKNOWN
+        if (number := _decimal(cell)) is not None and instants.date_format is None:
+            if number < 0:
+                return None
+            return in_seconds(int(number)) if unit is None else _scaled(number, unit)
+        if isinstance(cell, date):
+            return instants(cell.isoformat())
+        return instants(cell) if isinstance(cell, str) else None
+
+    return parse
+
+
+def span_of(unit: str | None = None) -> Parser:
+    """Return a parser of durations, in seconds unless `unit` is another one of `STATED`.
+
+    >>> parse = span_of()
+    >>> [parse(cell) for cell in ("0 days 02:00:00", "1h", "2:00:00", "7200.0", "P0DT2H0M0S", "INFINITE", "nan", "x")]
+    [7200, 3600, 7200, 7200, 7200, 549755813888, -1, None]
+    >>> span_of("min")("120")
+    7200
+    """
+
+    def parse(cell: Any) -> int | None:
+        if is_missing(cell) or is_nan(cell):
+            return UNKNOWN
+        text = str(cell).strip()
+        if text.lower() in UNLIMITED:
+            return MAX_DURATION
+        if text == NO_VALUE:
+            return UNKNOWN
+        if isinstance(cell, timedelta):
+            seconds = cell.total_seconds()
+            return int(seconds) if 0 <= seconds <= MAX_DURATION else None
+        if (number := _decimal(cell)) is not None:
+            return _scaled(number, unit or "s") if number >= 0 else None
+        return _written_out(text) if isinstance(cell, str) else None
+
+    return parse
+
+
+def _written_out(text: str) -> int | None:
+    """Return the seconds of a duration with colons or units."""
+    if match := _DAYS.match(text):
+        clock = seconds_of(match[2] or "0:0")
+        return None if clock is None else min(86_400 * int(match[1]) + clock, MAX_DURATION)
+    if (match := _ISO.match(text)) and len(text) > 2:
+        parts = [int(part or 0) for part in match.groups()]
+        return min(sum(part * unit for part, unit in zip(parts, (86_400, 3600, 60, 1), strict=True)), MAX_DURATION)
+    if (seconds := seconds_of(text)) is not None:
+        return seconds
+    parts_of_text = _PARTS.findall(text.lower())
+    if not parts_of_text or _PARTS.sub("", text.lower()) or any(unit not in UNITS for _, unit in parts_of_text):
+        return None
+    total = sum(Decimal(part) * UNITS[unit][0] / UNITS[unit][1] for part, unit in parts_of_text)
+    return min(int(total), MAX_DURATION)
+
+
+def _scaled(number: Decimal | int, unit: str) -> int | None:
+    more, less = UNITS[unit]
+    seconds = int(number * more) // less
+    return seconds if seconds <= MAX_INTEGER else None
+
+
+def count_of(cell: Any) -> int | None:
+    """Return a whole number, without fractions; None if the cell is no such number.
+
+    >>> [count_of(cell) for cell in ("4", "4.0", 4.0, "", "-1", "4e2", "many", -7)]
+    [4, 4, 4, -1, -1, 400, None, None]
+    """
+    if is_missing(cell) or is_nan(cell) or cell is False:
+        return UNKNOWN
+    number = _decimal(cell)
+    return int(number) if number is not None and 0 <= number <= MAX_INTEGER else None
+
+
+def memory_of(cell: Any) -> int | None:
+    """Return an amount of memory in MiB. A number without a unit is in MiB.
+
+    >>> [memory_of(cell) for cell in ("16G", "512M", "2048", "1.5GiB", "16Gn", None)]
+    [16384, 512, 2048, 1536, None, -1]
+    """
+    if isinstance(cell, str) and (match := _MEMORY.match(cell.strip())):
+        mib = float(match[1]) * _MIB[match[2].upper()]
+        return round(mib) if mib <= MAX_AMOUNT else None
+    return count_of(cell)
+
+
+def word_of(cell: Any) -> str:
+    """Return a name. Missing values and -1 are no name. A whole number with a fraction of zero loses it.
+
+    >>> word_of("eve"), word_of(-1), word_of("nan"), word_of(17.0)
+    ('eve', '', 'nan', '17')
+    """
+    if cell is None or cell in (UNKNOWN, "-1") or is_nan(cell):
+        return ""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)

@@ -1,0 +1,171 @@
+"""Rows of text with a delimiter. A damaged row is left out and harms no other row."""
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+from shadowtime.shared.accounting.odd_rows import OddRows
+from shadowtime.shared.quoting import quote
+
+MAX_PARTS = 50
+"""Lines that one row may be broken into, and surplus delimiters that it may have."""
+
+MAX_TRIES = 300
+"""Ways to share surplus delimiters among the fields of free text that are tried."""
+
+Fields = list[str]
+
+
+class Shape(NamedTuple):
+    """How lines are cut into fields.
+
+    `spans` are the first and last places of fields of fixed width, else empty. `free` are the fields of free text,
+    which may contain the delimiter or a line end. `quoted` says whether a field in quotes may contain it.
+    """
+
+    names: Sequence[str]
+    delimiter: str
+    spans: Sequence[tuple[int, int]] = ()
+    free: Sequence[int] = ()
+    quoted: bool = False
+
+    def split(self, text: str) -> Fields:
+        """Return the fields of a line, more or fewer than `names` if it is damaged.
+
+        >>> Shape(["job", "name"], ",", quoted=True).split('17,"a,b"'), Shape(["job", "name"], "|").split("17|a|")
+        (['17', 'a,b'], ['17', 'a'])
+        >>> Shape(["job", "name"], " ", spans=[(0, 3), (4, 8)]).split("17      a")
+        ['17', 'a']
+        """
+        if self.spans:
+            return self._cut(text)
+        if self.quoted and '"' in text:
+            try:
+                fields = next(csv.reader([text], delimiter=self.delimiter, strict=True), [])
+            except csv.Error:  # quotes within a text, which mean nothing
+                fields = text.split(self.delimiter)
+        else:
+            fields = text.split(self.delimiter)
+        if len(fields) == len(self.names) + 1 and not fields[-1]:  # sacct -p, not -P
+            fields.pop()
+        return fields
+
+    def _cut(self, text: str) -> Fields:
+        for between in (end for _, end in self.spans[:-1]):
+            if text[between : between + 1] not in ("", " "):  # shifted by a character of two bytes
+                text = text.encode(errors="surrogateescape").decode("latin-1")
+                break
+        if any(text[end : end + 1] not in ("", " ") for _, end in self.spans[:-1]):
+            return [text]
+        first, last = self.spans[-1]
+        fields = [text[begin:end].strip() for begin, end in self.spans[:-1]]
+        return [*fields, text[first : max(last, len(text))].strip()] if len(text) > self.spans[0][1] else [text]
+
+
+class RowReader:
+    r"""Reader of rows from lines. It joins the lines of a row, and leaves out what is no row.
+
+    Parameters
+    ----------
+    shape
+        How lines are cut.
+    is_row
+        Whether fields are a row: all values are of their kinds. It is asked only about rows that are not regular.
+    odd
+        Where lines are counted that are no rows.
+
+    Examples
+    --------
+    >>> odd = OddRows()
+    >>> reader = RowReader(Shape(["job", "text", "size"], "|", free=[1]), lambda row: row[2].isdecimal(), odd)
+    >>> reader.take([(1, "7|a|4"), (2, "8|a|b|4"), (3, "9|a"), (4, "b|4"), (5, "oops"), (6, "10|a|4")])
+    ([1, 2, 3, 6], [['7', 'a', '4'], ['8', 'a|b', '4'], ['9', 'a\nb', '4'], ['10', 'a', '4']])
+    >>> reader.finish(), odd.first
+    (([], [], None), [(5, "1 field, but 3 in the head: 'oops'")])
+    """
+
+    def __init__(self, shape: Shape, is_row: Callable[[Fields], bool], odd: OddRows) -> None:
+        self.shape = shape
+        self._is_row = is_row
+        self._odd = odd
+        self._parts: list[tuple[int, str, Fields | None]] = []
+        """Lines that may be parts of a row, with the row that each is if it is no part."""
+
+    def take(self, lines: Sequence[tuple[int, str]]) -> tuple[list[int], list[Fields]]:
+        """Return the line numbers and the fields of the next rows, from numbered lines."""
+        size, split, quoted = len(self.shape.names), self.shape.split, self.shape.quoted
+        numbers: list[int] = []
+        rows: list[Fields] = []
+        for number, text in lines:
+            fields = split(text)
+            if len(fields) == size and not (self._parts or (quoted and text.count('"') % 2)):
+                numbers.append(number)
+                rows.append(fields)
+            elif text and not text.isspace():
+                for line, row in self._irregular(number, text, fields):
+                    numbers.append(line)
+                    rows.append(row)
+
+        return numbers, rows
+
+    def finish(self) -> tuple[list[int], list[Fields], tuple[int, str] | None]:
+        """Return the last rows as `take` does, and the last line if it is cut off. Count other lines as odd."""
+        cut = self._parts.pop()[:2] if self._parts and self._parts[-1][2] is None else None
+        last = list(self._give_up(len(self._parts)))
+        return [line for line, _ in last], [row for _, row in last], cut
+
+    def _irregular(self, number: int, text: str, fields: Fields) -> Iterator[tuple[int, Fields]]:
+        """Yield the rows that end with this line, or that end before it and were in doubt."""
+        size, parts = len(self.shape.names), self._parts
+        whole = fields if len(fields) == size else self._shared_out(fields)
+        valid = whole is not None and self._is_row(whole)
+        goes_on = self.shape.quoted and text.count('"') % 2 == 1
+        if whole is not None and not goes_on and (valid or not parts):
+            yield from self._give_up(len(parts))
+            yield number, whole
+            return
+
+        for first in range(len(parts)):
+            joined = self.shape.split("\n".join([*(part[1] for part in parts[first:]), text]))
+            row = joined if len(joined) == size else self._shared_out(joined)
+            if row is not None and self._is_row(row):
+                line = parts[first][0]
+                yield from self._give_up(first)
+                parts.clear()
+                yield line, row
+                return
+
+        parts.append((number, text, whole if valid else None))
+        if len(fields) > size or len(parts) > MAX_PARTS:
+            yield from self._give_up(len(parts) if len(fields) > size else 1)
+
+    def _shared_out(self, fields: Fields) -> Fields | None:
+        """Return the fields, with surplus delimiters in the fields of free text; None if no way makes a row."""
+        more, free = len(fields) - len(self.shape.names), self.shape.free
+        if not (0 < more <= MAX_PARTS and free):
+            return None
+        for tries, dividers in enumerate(combinations(range(more + len(free) - 1), len(free) - 1)):
+            if tries == MAX_TRIES:
+                return None
+            bounds = [-1, *dividers, more + len(free) - 1]
+            row, at = [], 0
+            shares = dict(zip(free, (after - before - 1 for before, after in pairwise(bounds)), strict=True))
+            for place in range(len(self.shape.names)):
+                taken = 1 + shares.get(place, 0)
+                row.append(self.shape.delimiter.join(fields[at : at + taken]))
+                at += taken
+            if self._is_row(row):
+                return row
+        return None
+
+    def _give_up(self, count: int) -> Iterator[tuple[int, Fields]]:
+        """Yield the rows among the first lines that are kept, and count the others as odd."""
+        for number, text, row in self._parts[:count]:
+            if row is not None:
+                yield number, row
+                continue
+            fields, size = len(self.shape.split(text)), len(self.shape.names)
+            counted = f"{fields} field{'s' if fields != 1 else ''}, but {size} in the head"
+            self._odd.add(number, f"{counted if fields != size else 'no row'}: {quote(text)}")
+        del self._parts[:count]

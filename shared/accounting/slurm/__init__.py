@@ -1,0 +1,35 @@
+"""Slurm's accounting: the output of sacct, as text in any shape and as JSON."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.shared.accounting.slurm import sacct
+    from shadowtime.shared.accounting.slurm.answers import (
+        UNLIMITED,
+        count_of,
+        digits,
+        end_of,
+        first_line,
+        instant_of,
+        part_of,
+        plain,
+        sacct_rows,
+        state_of,
+        tasks_in,
+        word,
+        words_of,
+    )
+    from shadowtime.shared.accounting.slurm.head import COMMAND, FIELDS, columns_shown, is_header
+    from shadowtime.shared.accounting.slurm.sacct import SacctColumns
+    from shadowtime.shared.accounting.slurm.sacct_values import (
+        GOING_ON,
+        STATES,
+        limit_of,
+        nodes_of,
+        resources_of,
+        state_in,
+    )
+
+__getattr__ = lazy_exports(__name__)

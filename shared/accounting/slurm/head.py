@@ -1,0 +1,197 @@
+"""The header of sacct's output, or the order of its fields where the output has no header."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from shadowtime.shared.accounting import Shape
+from shadowtime.shared.errors import TraceError
+from shadowtime.shared.quoting import quote
+
+FIELDS = (
+    *("JobIDRaw", "JobID", "State", "Submit", "Eligible", "Start", "End", "ElapsedRaw", "Suspended", "TimelimitRaw"),
+    *("ReqCPUS", "AllocCPUS", "NNodes", "ReqTRES", "AllocTRES", "NodeList", "User", "Account", "Partition", "QOS"),
+    "JobName",
+)
+"""Fields to request from sacct. The job name comes last, since it may contain any character."""
+
+COMMAND = f"SLURM_TIME_FORMAT=%s SLURM_BITSTR_LEN=0 sacct -aPXD --noconvert -S 2025-01-01 -o {','.join(FIELDS)}"
+"""Command that prints a file in this format."""
+
+FREE_TEXT = (
+    "JobName",
+    "Comment",
+    "AdminComment",
+    "SystemComment",
+    "WorkDir",
+    "SubmitLine",
+    "Reason",
+    "Extra",
+    "Container",
+)
+"""Fields that may contain the delimiter."""
+
+KNOWN = {
+    field.lower(): field
+    for field in (
+        *FIELDS,
+        *FREE_TEXT,
+        *("AllocNodes", "AssocID", "Cluster", "Constraints", "ConsumedEnergy", "ConsumedEnergyRaw", "CPUTime"),
+        *(
+            "CPUTimeRAW",
+            "DBIndex",
+            "DerivedExitCode",
+            "Elapsed",
+            "ExitCode",
+            "Flags",
+            "GID",
+            "Group",
+            "Layout",
+            "MaxRSS",
+        ),
+        *("McsLabel", "NCPUS", "NTasks", "Planned", "PlannedCPU", "PlannedCPURAW", "Priority", "QOSRAW", "QOSREQ"),
+        *("ReqGRES", "ReqMem", "ReqNodes", "Reservation", "ReservationId", "Reserved", "Restarts", "SystemCPU"),
+        *("Timelimit", "TotalCPU", "TRESUsageInAve", "UID", "UserCPU", "WCKey", "WCKeyID"),
+    )
+}
+"""Fields of sacct by their names in lower case: those that are read, and others that are frequent."""
+
+XDMOD = (
+    *(
+        "JobID",
+        "JobIDRaw",
+        "Cluster",
+        "Partition",
+        "QOS",
+        "Account",
+        "Group",
+        "GID",
+        "User",
+        "UID",
+        "Submit",
+        "Eligible",
+    ),
+    *("Start", "End", "Elapsed", "ExitCode", "State", "NNodes", "NCPUS", "ReqCPUS", "ReqMem", "ReqTRES", "AllocTRES"),
+    *("Timelimit", "NodeList", "JobName"),
+)
+"""Order of fields that the documentation of Open XDMoD asks for (open.xdmod.org, resource-manager-slurm)."""
+
+ORDERS: tuple[Sequence[str], ...] = (
+    FIELDS,
+    [name for name in FIELDS if name not in ("Suspended", "ReqTRES", "AllocTRES", "NodeList", "QOS")],
+    XDMOD,
+    [name for name in XDMOD if name != "QOS"],
+    [{"ReqTRES": "ReqGRES", "AllocTRES": "ReqTRES"}.get(name, name) for name in XDMOD if name != "QOS"],
+)
+"""Orders of fields that are recognised without a header: ours, and those of several versions of Open XDMoD."""
+
+MAX_PREAMBLE = 20
+"""Lines before the header, such as warnings."""
+
+DELIMITERS = ("|", ";", ",", "\t")
+"""Delimiters that are tried where there is no header."""
+
+_FIRST_TWO = re.compile(r"\W*\w+(\W+)(?=\w)")
+_SPAN = re.compile(r"-+")
+
+IsRow = Callable[[Sequence[str], Sequence[str]], bool]
+"""A function that returns whether fields with these names are a row."""
+
+
+class Head(NamedTuple):
+    """The shape of sacct's output, and the number of lines up to its header. It is 0 if there is no header."""
+
+    shape: Shape
+    lines: int
+
+
+def is_header(names: Sequence[str], *, any_case: bool = False) -> bool:
+    """Return whether names of columns are fields of sacct, spelled as sacct does unless in `any_case`.
+
+    >>> is_header(["JobID", "State", "Submit", "NCPUS"]), is_header(["job", "submit", "start"])
+    (True, False)
+    """
+    spelled = [KNOWN.get(name.lower(), "") for name in names]
+    known = {field for field, name in zip(spelled, names, strict=True) if field and (any_case or field == name)}
+    return len(known) >= 3 and not {"JobID", "JobIDRaw"}.isdisjoint(known)
+
+
+def header_of(text: str, delimiter: str | None = None) -> Shape | None:
+    """Return the shape of lines with this header; None if it is no header of sacct.
+
+    >>> header_of("JobID;State;Submit").delimiter, header_of("Nov 22 sacct: error")
+    (';', None)
+    """
+    if delimiter is None:
+        match = _FIRST_TWO.match(text.replace('"', ""))
+        delimiter = match[1] if match else "|"
+    if not delimiter.strip(" "):
+        names = text.split()
+        delimiter = " "
+    else:
+        names = [name.strip().strip('"') for name in text.rstrip("\r\n").split(delimiter)]
+    if names[-1] == "":  # -p, not -P
+        names.pop()
+    return shape_of(names, delimiter) if is_header(names) else None
+
+
+def shape_of(names: Sequence[str], delimiter: str) -> Shape:
+    """Return the shape of lines with these fields. Names are spelled as sacct does."""
+    names = [KNOWN.get(name.lower(), name) for name in names]
+    free = [at for at, name in enumerate(names) if name in FREE_TEXT]
+    return Shape(names, delimiter, (), free, quoted=delimiter in (",", ";", "\t"))
+
+
+def find_head(lines: Sequence[str], fields: Sequence[str], delimiter: str | None, is_row: IsRow) -> Head | None:
+    """Return the head of a file that begins with these lines; None if it is no output of sacct.
+
+    Parameters
+    ----------
+    fields
+        The fields, if the user has named them (`--fields`). Then the file has no header, or this one.
+    delimiter
+        The delimiter, if the user has named it.
+    """
+    if fields:
+        order = [KNOWN.get(field.lower(), field) for field in fields]
+        known = [text for text in DELIMITERS if any(line.count(text) >= len(fields) - 1 for line in lines)]
+        shape = shape_of(order, delimiter or next(iter(known), "|"))
+        return Head(shape, int(bool(lines) and shape.split(lines[0]) == list(fields)))
+    for at, line in enumerate(lines[:MAX_PREAMBLE]):
+        if (header := header_of(line, delimiter)) is not None:
+            if header.delimiter != " ":
+                return Head(header, at + 1)
+            ruler = lines[at + 1] if at + 1 < len(lines) else ""
+            spans = [match.span() for match in _SPAN.finditer(ruler)]
+            if ruler.strip(" -") or len(spans) != len(header.names):
+                return None
+            return Head(header._replace(spans=spans), at + 2)
+    return _without_header(lines, delimiter, is_row)
+
+
+def _without_header(lines: Sequence[str], delimiter: str | None, is_row: IsRow) -> Head | None:
+    """Return the head of output of `sacct -n`, by the known order of fields that fits most lines."""
+    lines = [line for line in lines if line.strip()]
+    best, most = None, len(lines) // 2
+    for text in DELIMITERS if delimiter is None else (delimiter,):
+        for order in ORDERS:
+            shape = shape_of(order, text)
+            rows = [fields for line in lines if len(fields := shape.split(line)) == len(order)]
+            if (fitting := sum(is_row(order, fields) for fields in rows)) > most:
+                best, most = Head(shape, 0), fitting
+    return best
+
+
+def columns_shown(names: Sequence[str], values: Sequence[str]) -> str:
+    """Return the names of columns with their first values, for a message.
+
+    >>> columns_shown(["job", "t"], ["17", "2026-11-22"])
+    "job '17', t '2026-11-22'"
+    """
+    return ", ".join(f"{name or quote('')} {quote(value, 24)}" for name, value in zip(names, values, strict=False))
+
+
+def refuse_repeated(path: object, names: Sequence[str]) -> None:
+    """Raise `TraceError` if two fields have the same name."""
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise TraceError(f"{path}: field {', '.join(sorted(twice))} occurs twice")

@@ -1,0 +1,527 @@
+"""Slurm's accounting as text: the output of `sacct`, with any fields, delimiter and header."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shadowtime.shared.accounting import (
+    LIFE,
+    TASKS,
+    UNKNOWN,
+    AccountingRows,
+    Instants,
+    Mapped,
+    Reading,
+    RowReader,
+    beginning_of,
+    count_of,
+    ends_with_a_line,
+    every,
+    first_lines,
+    in_seconds,
+    instant_of,
+    lines_of,
+    memory_of,
+    number_of,
+    resolved,
+    span_of,
+    whole_number,
+    word_of,
+    zone_of,
+)
+from shadowtime.shared.accounting.slurm.answers import jobs_in, sacct_rows
+from shadowtime.shared.accounting.slurm.head import (
+    COMMAND,
+    FIELDS,
+    FREE_TEXT,
+    ORDERS,
+    columns_shown,
+    find_head,
+    header_of,
+    refuse_repeated,
+    shape_of,
+)
+from shadowtime.shared.accounting.slurm.sacct_values import (
+    EXPECTED,
+    GOING_ON,
+    STATES,
+    amount_of,
+    job_of,
+    limit_of,
+    listed_tasks,
+    nodes_of,
+    resources_of,
+    span,
+    state_in,
+    whole,
+)
+from shadowtime.shared.errors import SettingsError, TraceError
+from shadowtime.shared.quoting import quote
+
+NAME = "sacct"
+
+DELIMITED = ("|", ";", "\t")
+"""Delimiters of output without a header that a first line may have. A line with commas may be a table."""
+
+INSTANTS = {"submit": "Submit", "eligible": "Eligible", "start": "Start", "end": "End"}
+
+WORDS = {
+    "user": "User",
+    "account": "Account",
+    "job_name": "JobName",
+    "partition": "Partition",
+    "qos": "QOS",
+    "node_list": "NodeList",
+    "cluster": "Cluster",
+}
+"""Fields of names by our names."""
+
+REPLACED = {
+    "job_number": ("JobIDRaw", "JobID"),
+    **{name: (field,) for name, field in (INSTANTS | WORDS).items()},
+    "run_time": ("ElapsedRaw", "Elapsed"),
+    "suspended": ("Suspended",),
+    "limit": ("TimelimitRaw", "Timelimit"),
+    "processors": ("AllocCPUS", "ReqCPUS", "NCPUS"),
+    "nodes": ("NNodes",),
+    "state": ("State",),
+}
+"""Fields that are not read if the user maps another column, or none, to one of our names."""
+
+
+def begins(head: bytes) -> bool:
+    """Return whether a file with this beginning is output of sacct: with a header, in a known order, or as JSON."""
+    if head.lstrip()[:1] == b"{":
+        return all(key in head for key in (b'"jobs"', b'"submission"', b'"time"'))
+    return any(_shows_sacct(line.decode(errors="replace")) for line in first_lines(head))
+
+
+def _shows_sacct(text: str) -> bool:
+    """Return whether a line is the header of sacct's output, or a row of it in a known order."""
+    if header_of(text) is not None:
+        return True
+    is_row = SacctColumns(Path(), Reading()).is_row
+    counts = {delimiter: text.count(delimiter) for delimiter in DELIMITED if delimiter in text}
+    return any(
+        is_row(order, fields)
+        for delimiter, count in counts.items()
+        for order in ORDERS
+        if count >= len(order) - 1 and len(fields := shape_of(order, delimiter).split(text)) == len(order)
+    )
+
+
+def read(path: Path, reading: Reading) -> AccountingRows:
+    """Return the jobs in the file. Steps of jobs are left out.
+
+    Raises
+    ------
+    TraceError
+        If a field is missing. The message names it, and shows the fields that the file has.
+
+    References
+    ----------
+    docs/accounting.md (sacct of Slurm 22.05 and 25.11).
+    """
+    beginning = beginning_of(path)
+    taken = SacctColumns(path, reading)
+    if beginning.lstrip()[:1] == b"{":
+        _read_answer(path, taken)
+    else:
+        _read_text(path, beginning, taken, reading)
+    return taken.finish()
+
+
+def _read_text(path: Path, beginning: bytes, taken: "SacctColumns", reading: Reading) -> None:
+    first = [line.decode(errors="surrogateescape") for line in beginning.splitlines()]
+    head = find_head(first, reading.fields, reading.delimiter, taken.is_row)
+    if head is None:
+        raise TraceError(
+            f"{path}: no header of sacct, and no known order of fields; name its fields with --fields A,B,…, and "
+            f"the delimiter with --delimiter; or print all needed fields with their header: {COMMAND}"
+        )
+    names, rest_of_name = head.shape.names, "rest of a job name of several lines"
+    refuse_repeated(path, names)
+    header = first[head.lines - 1] if head.lines and not head.shape.spans else None
+    values = next((head.shape.split(line) for line in first[head.lines :] if line.strip()), [])
+    taken.require(names, values)
+    reader = RowReader(head.shape, lambda fields: taken.is_row(names, fields), taken.rows.odd)
+    last_is_free = names[-1] == FREE_TEXT[0]
+    last = 0
+    for block in lines_of(path):
+        lines = [(number, line.decode(errors="surrogateescape")) for number, line in enumerate(block, last + 1) if line]
+        if last < head.lines:
+            lines = [(number, text) for number, text in lines if number > head.lines]
+        if header is not None:  # the header of another time window's output, appended to the file
+            lines = [line for line in lines if line[1] != header]
+        if last_is_free and not head.shape.spans:
+            rest = [at for at, (_, text) in enumerate(lines) if head.shape.delimiter not in text and _is_rest(text)]
+            for at in reversed(rest):
+                taken.rows.leave_out(rest_of_name, 1, f"line {lines.pop(at)[0]}")
+
+        taken.take_rows(names, *reader.take(lines))
+        last += len(block)
+
+    numbers, fields, cut = reader.finish()
+    taken.take_rows(names, numbers, fields)
+    if cut is not None:
+        taken.rows.leave_out("line cut off", 1, f"line {cut[0]}, the last one")
+    if cut is not None or not ends_with_a_line(path):
+        taken.rows.notes.append("the last line is cut off: the file may not be whole")
+
+
+def _is_rest(text: str) -> bool:
+    """Return whether a line without a delimiter may belong to a job name: a job number alone is a row that is cut."""
+    return bool(text.strip()) and not text.isdecimal()
+
+
+def _read_answer(path: Path, taken: "SacctColumns") -> None:
+    """Take the jobs of the output of `sacct --json`."""
+    jobs = jobs_in(path)
+    taken.require(FIELDS, [])
+    clusters = [job.get("cluster") or "" for job in jobs]
+    rows = list(sacct_rows(jobs))
+    for at in range(0, len(rows), 65_536):
+        block = [[*row, str(cluster)] for row, cluster in zip(rows[at:], clusters[at : at + 65_536], strict=False)]
+        taken.take_rows((*FIELDS, "Cluster"), range(at + 1, at + 1 + len(block)), block)
+
+
+class SacctColumns:
+    """Conversion of columns of sacct into rows of jobs.
+
+    Parameters
+    ----------
+    path
+        The file, for messages.
+    reading
+        The user's options. Its `columns` replace fields of sacct.
+    """
+
+    def __init__(self, path: Path, reading: Reading) -> None:
+        self.path = path
+        self.rows = AccountingRows()
+        self.instants = Instants(zone_of(reading.time_zone), reading.date_format)
+        self._reading = reading
+        self._mapped: dict[str, Mapped] = {}
+        self._checks = Instants(self.instants.zone, reading.date_format)  # counts no dates without a zone
+        self._lists_cut = 0
+        self._first_list = ""
+        self._begun = False
+
+    def require(self, names: Sequence[str], values: Sequence[str]) -> None:
+        """Check that fields with these names make jobs. `values` are those of the first row, for the message.
+
+        Raises
+        ------
+        TraceError
+            If a field is missing.
+        """
+        try:
+            self._mapped = resolved(self._reading.columns, names)
+        except SettingsError as error:
+            raise SettingsError(f"{self.path}: {error}; it has {columns_shown(names, values)}") from None
+        left_out = {field for name in self._mapped for field in REPLACED.get(name, ())}
+        there = {*names} - left_out | {name for name, mapped in self._mapped.items() if mapped.column}
+
+        def lacks(*alternatives: str) -> bool:
+            return there.isdisjoint(alternatives)
+
+        missing = []
+        if lacks("job_number", *REPLACED["job_number"]):
+            missing.append("JobID")
+        if lacks("submit", "eligible", "Submit", "Eligible"):
+            missing.append("Submit")
+        ran = lacks("run_time", "Elapsed", "ElapsedRaw")
+        missing += ["Start"] * (lacks("start", "Start") and (ran or lacks("end", "End")))
+        missing += ["End"] * (lacks("end", "End") and (ran or lacks("start", "Start")))
+        if lacks("processors", "AllocCPUS", "ReqCPUS", "NCPUS", "AllocTRES", "ReqTRES"):
+            missing.append("AllocCPUS")
+        if missing:
+            raise TraceError(
+                f"{self.path}: no field {', '.join(missing)}; it has {columns_shown(names, values)}; name other "
+                f"columns with --columns, or print all needed fields: {COMMAND}"
+            )
+        if lacks("limit", "TimelimitRaw", "Timelimit"):
+            self.rows.notes.append(
+                f"no field Timelimit: its jobs have no requested time; it has {columns_shown(names, values)}"
+            )
+
+    def is_row(self, names: Sequence[str], fields: Sequence[str]) -> bool:
+        """Return whether all values of a row are of their kinds."""
+        row = dict(zip(names, fields, strict=True))
+        submitted = row.get("Submit", row.get("Eligible", ""))
+        return (
+            all(parse(row[name]) is not None for name, parse in PARSERS.items() if name in row)
+            and all(self._checks(row[name]) is not None for name in INSTANTS.values() if name in row)
+            and self._checks(submitted) not in (UNKNOWN, None)
+            and ("State" not in row or state_in(row["State"]) in STATES.keys() | GOING_ON)
+            and all(
+                job_of(row[name].partition(".")[0].partition("_")[0]) not in (UNKNOWN, None)
+                for name in REPLACED["job_number"]
+                if name in row
+            )
+        )
+
+    def take_rows(self, names: Sequence[str], lines: Sequence[int], rows: Sequence[Sequence[str]]) -> None:
+        """Take rows of fields with these names, each with its line number."""
+        if rows:
+            self.take(lines, dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+    def take(self, lines: Sequence[int], columns: dict[str, list[Any]]) -> None:
+        """Add the jobs of some rows to those that are accepted. `columns` has the values of each field."""
+        if not self._begun:
+            self._learn_dates(columns)
+        left_out = {field for name in self._mapped for field in REPLACED.get(name, ())}
+        mapped = {name: columns[column.column] for name, column in self._mapped.items() if column.column}
+        columns = {name: texts for name, texts in columns.items() if name not in left_out}
+        if "state" in mapped:
+            columns["State"] = [str(cell or "") for cell in mapped.pop("state")]
+        kept = _Kept(self.rows, lines, columns, mapped)
+        states = self._without_steps(kept)
+        own = self._spread(kept, states)
+        states = states if own is None else [states[at] for at in own.rows]
+        numbers = self._numbers(kept, states)
+        self._override(kept, numbers)
+        if own is not None:
+            tasks = own.numbers
+            pairs = zip(numbers["job_number"], tasks, strict=True)
+            numbers["job_number"] = [number if task is None else task for number, task in pairs]
+            numbers["life_step"] = [LIFE if task is None else LIFE * TASKS for task in tasks]
+        else:
+            numbers["life_step"] = [LIFE] * len(kept.lines)
+        words = {name: kept.columns[field] for name, field in WORDS.items() if field in kept.columns}
+        words |= {name: list(map(word_of, kept.mapped[name])) for name in WORDS if name in kept.mapped}
+        words["job_id"] = [""] * len(kept.lines) if own is None else own.names
+        if kept.bad:
+            good = kept.without_bad()
+            numbers = {name: [values[at] for at in good] for name, values in numbers.items()}
+            words = {name: [texts[at] for at in good] for name, texts in words.items()}
+        self.rows.extend(kept.lines, numbers, words)
+
+    def finish(self) -> AccountingRows:
+        """Return all accepted rows, with remarks on the file."""
+        rows = self.rows
+        rows.assumed_utc = self.instants.assumed
+        if rows.assumed_utc:
+            rows.notes.append(
+                "its dates tell no time zone: taken for UTC, in which summer time is an hour off; "
+                "ask sacct with SLURM_TIME_FORMAT=%s, or say --time-zone"
+            )
+        if self._lists_cut:
+            rows.notes.append(
+                f"sacct has cut off {self._lists_cut:,} lists of array tasks, so jobs are missing; first "
+                f"{self._first_list}; run sacct with SLURM_BITSTR_LEN=0: {COMMAND}"
+            )
+        return rows
+
+    def _learn_dates(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Learn the order of day and month from the first rows."""
+        self._begun = True
+        dated = {*INSTANTS.values()} | {self._mapped[name].column for name in INSTANTS if name in self._mapped}
+        try:
+            for instants in (self.instants, self._checks):
+                instants.learn_order(str(cell) for name in dated & columns.keys() for cell in columns[name])
+        except TraceError as error:
+            raise TraceError(f"{self.path}: {error}") from None
+
+    def _without_steps(self, kept: "_Kept") -> list[str]:
+        """Leave out steps of jobs and rows in unknown states. Return the states of the others."""
+        states = kept.columns.get("State")
+        known = {text: state_in(text) for text in set(states or ())}
+        strange = {
+            state: f"in state {quote(state)}, which is not known"
+            for state in {*known.values()} - STATES.keys() - GOING_ON
+        }
+        reasons: dict[int, str] = {}
+        for name in REPLACED["job_number"]:
+            if name in kept.columns:
+                reasons |= {at: "step of a job" for at, text in enumerate(kept.columns[name]) if _is_step(text)}
+        if strange and states is not None:
+            for at, text in enumerate(states):
+                if known[text] in strange:
+                    reasons.setdefault(at, strange[known[text]])
+        for at in sorted(reasons):
+            self.rows.leave_out(reasons[at], 1, f"line {kept.lines[at]}")
+        if reasons:
+            kept.select([at for at in range(len(kept.lines)) if at not in reasons])
+        if states is None:
+            return [""] * len(kept.lines)
+        return [known[text] for text in kept.columns["State"]]
+
+    def _spread(self, kept: "_Kept", states: Sequence[str]) -> "_Tasks | None":
+        """Give each array task a row of its own; return the rows that they come from, None if there are no tasks."""
+        texts = kept.columns.get("JobID")
+        if texts is None or not any("_" in text for text in texts):
+            return None
+        tasks = _Tasks()
+        for at, text in enumerate(texts):
+            job, _, listing = text.partition("_")
+            listed, cut = listed_tasks(listing) if listing else (None, False)
+            if cut:
+                self._lists_cut += 1
+                self._first_list = self._first_list or f"line {kept.lines[at]}"
+            array = whole_number(job)
+            if array is None or not listed:
+                tasks.add(at, None, text if listing else "")
+            for task in listed or () if array is not None else ():
+                tasks.add(at, number_of(array or 0, task), f"{array}_{task}")
+
+        kept.select(tasks.rows)
+        return tasks
+
+    def _numbers(self, kept: "_Kept", states: Sequence[str]) -> dict[str, list[int]]:
+        """Return the numbers of jobs, `UNKNOWN` if missing."""
+
+        def column(name: str) -> list[int]:
+            return kept.numbers(name, PARSERS[name], list if PARSERS[name] is whole else None)
+
+        def instant(name: str) -> list[int]:
+            return kept.numbers(name, self.instants, _seconds)
+
+        def first_known(*columns: Sequence[int], least: int = 0) -> list[int]:
+            rows = zip(*columns, strict=True)
+            return [next((value for value in row if value >= least), UNKNOWN) for row in rows]
+
+        asked, had = (kept.columns.get(name) for name in ("ReqTRES", "AllocTRES"))
+        blank = [""] * len(kept.lines)
+        resources = every(
+            [text or other for text, other in zip(had or blank, asked or blank, strict=True)], resources_of
+        )
+        raw = "JobIDRaw" if "JobIDRaw" in kept.columns else "JobID"
+        requested, allocated = column("ReqCPUS"), first_known(column("AllocCPUS"), column("NCPUS"))
+        if asked is not None and "ReqCPUS" not in kept.columns:
+            requested = every(asked, amount_of("cpu"))
+        if had is not None and not kept.columns.keys() & {"AllocCPUS", "NCPUS"}:
+            allocated = [max(size, 0) for size in every(had, amount_of("cpu"))]
+        run_time = first_known(column("ElapsedRaw"), column("Elapsed"))
+        suspended, start, end = column("Suspended"), instant("Start"), instant("End")
+        submit, eligible = instant("Submit"), instant("Eligible")
+        for at, state in enumerate(states):  # recognise jobs that never started even without NodeList
+            if run_time[at] == 0 == allocated[at] and state not in GOING_ON:
+                start[at] = UNKNOWN
+        if "End" not in kept.columns:
+            times = zip(start, run_time, suspended, states, strict=True)
+            end = [
+                begun + ran + max(stopped, 0) if min(begun, ran) >= 0 and state not in GOING_ON else UNKNOWN
+                for begun, ran, stopped, state in times
+            ]
+        if "Start" not in kept.columns:
+            times_back = zip(end, run_time, suspended, strict=True)
+            start = [
+                over - ran - max(stopped, 0) if over >= 0 and ran > 0 else UNKNOWN for over, ran, stopped in times_back
+            ]
+        numbers = {
+            "job_number": kept.numbers(raw, job_of, list),
+            "submit": submit if "Submit" in kept.columns else eligible,
+            "start": start,
+            "end": end,
+            "run_time": run_time,
+            "suspended": suspended,
+            "limit": first_known(column("TimelimitRaw"), column("Timelimit")),
+            "processors": [size if size > 0 else before for size, before in zip(allocated, requested, strict=True)],
+            "nodes": first_known(
+                every(asked, nodes_of) if asked is not None else [UNKNOWN] * len(blank),
+                column("NNodes"),
+            ),
+            "memory": [memory for memory, _ in resources],
+            "gpus": [gpus for _, gpus in resources],
+            "status": [STATES.get(state, UNKNOWN) for state in states],
+        }
+        return numbers | ({"eligible": eligible} if "Eligible" in kept.columns else {})
+
+    def _override(self, kept: "_Kept", numbers: dict[str, list[int]]) -> None:
+        """Replace numbers by those of the columns that the user has mapped."""
+        for name in kept.mapped.keys() - WORDS.keys():
+            unit = self._mapped[name].unit
+            if name in INSTANTS:
+                parse = instant_of(self.instants, unit)
+            elif name in ("run_time", "suspended", "limit"):
+                parse = span_of(unit)
+            else:
+                parse = memory_of if name == "memory" else count_of
+            numbers[name] = kept.parsed(self._mapped[name].column, kept.mapped[name], parse)
+
+
+def _seconds(numbers: Sequence[int]) -> list[int]:
+    """Return Unix times in seconds, from numbers of up to 15 digits."""
+    return list(numbers) if max(numbers) < 10**11 else [in_seconds(number) or 0 for number in numbers]
+
+
+def _is_step(job: str) -> bool:
+    """Return whether an id is that of a step. A list of tasks may end in dots.
+
+    >>> _is_step("17.batch"), _is_step("17_[1,3,...]")
+    (True, False)
+    """
+    return "." in job and "." in job.partition("[")[0]
+
+
+PARSERS = {
+    **dict.fromkeys(("ElapsedRaw", "ReqCPUS", "AllocCPUS", "NCPUS", "NNodes"), whole),
+    **dict.fromkeys(("Suspended", "Elapsed"), span),
+    **dict.fromkeys(("TimelimitRaw", "Timelimit"), limit_of),
+}
+"""Parsers of fields by name."""
+
+
+class _Tasks:
+    """Rows of array tasks, and of other jobs: index of the row that each comes from, number, and id if it has one."""
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+        self.numbers: list[int | None] = []
+        self.names: list[str] = []
+
+    def add(self, row: int, number: int | None, name: str) -> None:
+        self.rows.append(row)
+        self.numbers.append(number)
+        self.names.append(name)
+
+
+class _Kept:
+    """Rows that are kept, as columns of texts. `bad` has the reason why a row is odd, by index."""
+
+    def __init__(
+        self,
+        rows: AccountingRows,
+        lines: Sequence[int],
+        columns: dict[str, list[Any]],
+        mapped: dict[str, list[Any]],
+    ) -> None:
+        self._rows = rows
+        self.lines = lines
+        self.columns = columns
+        self.mapped = mapped
+        self.bad: dict[int, str] = {}
+
+    def select(self, at: Sequence[int]) -> None:
+        """Keep the rows with these indices, in this order."""
+        self.lines = [self.lines[row] for row in at]
+        self.columns, self.mapped = (
+            {name: [texts[row] for row in at] for name, texts in part.items()} for part in (self.columns, self.mapped)
+        )
+
+    def numbers(self, name: str, parse: Any, whole_numbers: Any = None) -> list[int]:
+        """Return a field as numbers; `UNKNOWN` if the file does not have it."""
+        if name not in self.columns:
+            return [UNKNOWN] * len(self.lines)
+        return self.parsed(name, self.columns[name], parse, whole_numbers)
+
+    def parsed(self, name: str, cells: Sequence[Any], parse: Any, whole_numbers: Any = None) -> list[int]:
+        """Return cells as numbers. Unreadable ones are `UNKNOWN`, and make their rows odd."""
+        values = every(cells, parse, whole_numbers)
+        if None not in values:
+            return values
+        expected = EXPECTED.get(name, "cannot be read")
+        for at, value in enumerate(values):
+            if value is None:
+                self.bad.setdefault(at, f"{name} {quote(str(cells[at]))} {expected}")
+        return [UNKNOWN if value is None else value for value in values]
+
+    def without_bad(self) -> list[int]:
+        """Count the odd rows, once for each line, and leave them out. Return the indices of the others."""
+        counted = {self.lines[at]: reason for at, reason in reversed(self.bad.items())}
+        for line, reason in sorted(counted.items()):
+            self._rows.odd.add(line, reason)
+        good = [at for at in range(len(self.lines)) if at not in self.bad]
+        self.select(good)
+        return good

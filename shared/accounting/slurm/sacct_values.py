@@ -1,0 +1,153 @@
+"""Values of the fields of `sacct`."""
+
+import re
+from collections.abc import Callable
+
+from shadowtime.shared.accounting import NOT_SET, UNKNOWN, UNLIMITED, seconds_of, tasks_of, whole_number
+from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION
+from shadowtime.shared.cluster import KILLED, LIMIT, RESIZED
+
+STATES = {
+    "COMPLETED": 1,
+    **dict.fromkeys(("FAILED", "OUT_OF_MEMORY"), 0),
+    "CANCELLED": 5,
+    **dict.fromkeys(("TIMEOUT", "DEADLINE"), LIMIT),
+    **dict.fromkeys(("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REQUEUED", "REVOKED"), KILLED),
+    "RESIZING": RESIZED,
+}
+"""Job status for each Slurm state that is not one of `GOING_ON`."""
+
+GOING_ON = {
+    *("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESV_DEL_HOLD", "REQUEUE_FED", "REQUEUE_HOLD"),
+    *("SIGNALING", "SPECIAL_EXIT", "STAGE_OUT", "STOPPED"),
+}
+
+CUT_OFF = re.compile(r",?(\.\.\.|\+\Z)")
+"""What sacct prints in place of the rest of a list."""
+
+_MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)\Z")
+_MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
+_PART_OF_JOB = re.compile(r"([0-9]{1,12})\+([0-9]{1,6})\Z")
+
+NOT_A_NUMBER = "is not a whole number"
+EXPECTED = {
+    **dict.fromkeys(
+        ("Submit", "Eligible", "Start", "End"),
+        "is not a time; run sacct with SLURM_TIME_FORMAT=%s, or say --date-format",
+    ),
+    **dict.fromkeys(("ElapsedRaw", "ReqCPUS", "AllocCPUS", "NCPUS", "NNodes"), NOT_A_NUMBER),
+    **dict.fromkeys(("JobID", "JobIDRaw"), "is not a job number"),
+    **dict.fromkeys(("Suspended", "Elapsed"), "is not a duration"),
+    **dict.fromkeys(("TimelimitRaw", "Timelimit"), "is neither a duration nor UNLIMITED"),
+}
+"""End of the reason why a row is odd, by field."""
+
+
+def whole(text: str) -> int | None:
+    """Return a whole number; `UNKNOWN` if the text stands for a missing value, None if it is no number."""
+    number = whole_number(text)
+    return UNKNOWN if number is None and text.strip().lower() in NOT_SET else number
+
+
+def job_of(text: str) -> int | None:
+    """Return the number of a job. A part of a heterogeneous job has the number of the first part plus its place.
+
+    >>> job_of("17"), job_of("17_3"), job_of("17+2"), job_of("soon")
+    (17, 17, 19, None)
+    """
+    if match := _PART_OF_JOB.match(text):
+        return int(match[1]) + int(match[2])
+    return whole(text.partition("_")[0])
+
+
+def span(text: str) -> int | None:
+    """Return the seconds of a duration; `UNKNOWN` if the text stands for a missing value, None if it is unreadable."""
+    return UNKNOWN if text.strip().lower() in NOT_SET else seconds_of(text)
+
+
+def limit_of(text: str) -> int | None:
+    """Return a time limit in seconds, from minutes or from DAYS-HOURS:MINUTES:SECONDS.
+
+    `MAX_DURATION` if there is no limit, `UNKNOWN` if the text stands for a missing value, None if it is unreadable.
+
+    >>> [limit_of(text) for text in ("10", "1-12:00:00", "UNLIMITED", "Partition_Limit", "", "1 h")]
+    [600, 129600, 549755813888, 549755813888, -1, None]
+    """
+    if text.strip().lower() in UNLIMITED:
+        return MAX_DURATION
+    if (minutes := whole_number(text)) is not None:
+        return min(60 * minutes, MAX_DURATION)
+    return span(text)
+
+
+def state_in(text: str) -> str:
+    """Return the state without the user who cancelled the job. A state that a column cuts off is completed.
+
+    >>> state_in("CANCELLED by 1001"), state_in("CANCELLED+"), state_in("OUT_OF_ME+"), state_in("")
+    ('CANCELLED', 'CANCELLED', 'OUT_OF_MEMORY', '')
+    """
+    word = text.strip().partition(" ")[0]
+    if not word.endswith("+"):
+        return word
+    begins = word.removesuffix("+")
+    whole_words = [state for state in (*STATES, *GOING_ON) if state.startswith(begins)]
+    return whole_words[0] if len(whole_words) == 1 else begins
+
+
+def listed_tasks(text: str) -> tuple[list[int] | None, bool]:
+    """Return the array tasks in the part of a JobID after `_`, and whether sacct has cut off the list.
+
+    >>> listed_tasks("[1,3,...]"), listed_tasks("[1-3%2]"), listed_tasks("[7,9,1+"), listed_tasks("0x1")
+    (([1, 3], True), ([1, 2, 3], False), ([7, 9], True), (None, False))
+    """
+    if not CUT_OFF.search(text):
+        return tasks_of(text), False
+    known = text.rpartition(",")[0] if text.endswith("+") else CUT_OFF.sub("", text)
+    return tasks_of(known), True
+
+
+def resources_of(text: str) -> tuple[int, int]:
+    """Return the memory in MiB and the GPUs among trackable resources (TRES); `UNKNOWN` if not listed.
+
+    >>> resources_of("billing=2,cpu=2,gres/gpu:a100=2,gres/gpu=2,mem=1.50G,node=1"), resources_of("cpu=1")
+    ((1536, 2), (-1, -1))
+    """
+    memory, gpus, of_kinds = UNKNOWN, UNKNOWN, 0
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        if name == "mem" and (match := _MEMORY.match(value)):
+            memory = _bounded(float(match[1]) * _MIB[match[2]])
+        elif name == "gres/gpu" and (count := whole_number(value)) is not None:
+            gpus = _bounded(count)
+        elif name.startswith("gres/gpu:") and (count := whole_number(value)) is not None:
+            of_kinds = max(_bounded(of_kinds + count), 0)
+
+    return memory, gpus if gpus != UNKNOWN else of_kinds or UNKNOWN
+
+
+def amount_of(resource: str) -> Callable[[str], int]:
+    """Return a function that returns the amount of a trackable resource (TRES), `UNKNOWN` if it is not listed.
+
+    >>> amount_of("cpu")("billing=2,cpu=2,node=3")
+    2
+    """
+    begins = f"{resource}="
+
+    def amount(text: str) -> int:
+        counts = [whole_number(part.removeprefix(begins)) for part in text.split(",") if part.startswith(begins)]
+        return _bounded(counts[0]) if counts and counts[0] else UNKNOWN
+
+    return amount
+
+
+def nodes_of(text: str) -> int:
+    """Return the number of nodes among trackable resources (TRES); `UNKNOWN` if not listed.
+
+    >>> nodes_of("billing=2,cpu=2,node=3"), nodes_of("cpu=1")
+    (3, -1)
+    """
+    return amount_of("node")(text)
+
+
+def _bounded(size: float) -> int:
+    return round(size) if size <= MAX_AMOUNT else UNKNOWN
