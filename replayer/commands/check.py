@@ -11,10 +11,13 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.table import Table
 
     from shadowtime.replayer.logs import Trace
     from shadowtime.shared.accounting import Reading
+    from shadowtime.shared.kernels import Integers
 
 COUNTED = {
     "user_id": "users",
@@ -28,7 +31,9 @@ COUNTED = {
 
 @with_reading_options
 def check(
-    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="SWF, sacct, PBS, LSF, Grid Engine, HTCondor, Flux, CSV, Parquet…")],
+    log: Annotated[
+        str, typer.Argument(metavar="LOG[@PROCESSORS]", help="SWF, accounting (sacct, PBS, LSF, …), CSV or Parquet.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Say it as one line of JSON.")] = False,
     describe: Annotated[
         bool, typer.Option("--describe", help="Also the means, medians and shapes by which papers describe a log.")
@@ -71,29 +76,49 @@ def told_of(trace: "Trace", size: int | None) -> dict[str, Any]:
     import numpy as np
 
     from shadowtime.replayer.logs import columns_of, lacks_of, oddities_of, processors_of_jobs
+    from shadowtime.shared.accounting import UNREADABLE
 
     columns = columns_of(trace)
-    processors = size or trace.processors or int(columns["requested_processors"].max())
+    processors = size or trace.processors or max(int(processors_of_jobs(columns, "requested").max()), 0)
     submit, zero = columns["submit_time"], trace.unix_start_time
     span = int(submit[0]), int(submit[-1])
-    ran = columns["run_time"] > 0
-    work = float((processors_of_jobs(columns, "allocated")[ran] * columns["run_time"][ran].astype(float)).sum())
     return {
         "log": trace.name,
         "processors": processors,
         "pools": [pool.model_dump(exclude_none=True) for pool in trace.pools or ()],
         "jobs": len(submit),
+        "unreadable": trace.left_out.get(UNREADABLE, (0, ""))[0],
         "submitted": span,
         "dates": _dates(zero, span),
-        "load": work / (processors * max(span[1] - span[0], 1)),
+        "load": _load(columns, processors),
         "different": {
             what: len(np.unique(columns[name][columns[name] >= 0]))
             for name, what in COUNTED.items()
             if name in columns and (columns[name] >= 0).any()
         },
-        "lacks": [lack._asdict() for lack in lacks_of(columns)],
+        "lacks": [lack._asdict() for lack in lacks_of(columns, trace.tells)],
         "odd": [oddity._asdict() for oddity in oddities_of(trace, processors)],
     }
+
+
+def _load(columns: "Mapping[str, Integers]", processors: int) -> float | None:
+    """Return the share of the machine that was in use, from the first start to the last end.
+
+    None if no job ran, or the size of the machine or of all jobs is unknown. A job of unknown wait counts as started
+    at its submission.
+    """
+    import numpy as np
+
+    from shadowtime.replayer.logs import processors_of_jobs
+
+    size = processors_of_jobs(columns, "allocated")
+    ran = (columns["run_time"] > 0) & (size > 0)
+    if not ran.any() or processors <= 0:
+        return None
+    run_time = columns["run_time"][ran]
+    start = columns["submit_time"][ran] + np.maximum(columns["wait_time"][ran], 0)
+    work = float((size[ran] * run_time.astype(float)).sum())
+    return work / (processors * int((start + run_time).max() - start.min()))
 
 
 def _dates(zero: int | None, span: tuple[int, int]) -> list[str] | None:
@@ -112,10 +137,13 @@ def _print(facts: dict[str, Any]) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
     dates = " to ".join(date[:10] for date in facts["dates"]) if facts["dates"] else "dates not told"
     different = ", ".join(f"{count:,} {what}" for what, count in facts["different"].items())
+    size = f" on {facts['processors']:,} processors" if facts["processors"] else ", size of the machine not told"
+    load = "unknown" if facts["load"] is None else f"{100 * facts['load']:.0f} %"
+    unreadable = f", {facts['unreadable']:,} more rows cannot be read" if facts["unreadable"] else ""
     console.print(
         one_line(
-            f"{facts['log']}: {facts['jobs']:,} jobs on {facts['processors']:,} processors, {dates}, "
-            f"load {100 * facts['load']:.0f} %{'; ' + different if different else ''}"
+            f"{facts['log']}: {facts['jobs']:,} jobs{size}{unreadable}, {dates}, load {load}"
+            f"{'; ' + different if different else ''}"
         )
     )
     for pool in facts["pools"]:

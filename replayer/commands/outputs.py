@@ -166,3 +166,8 @@ def print_tables(
             if place or number:
                 console.print()
             console.print(part)
+        if plan.obeyed and plan.workload.assumed_size:
+            console.print(
+                f"The machine has {plan.workload.processors:,} processors, the most that were held at one time, since "
+                "its size is not stated. So few jobs wait: give its size with --processors or --pools."
+            )

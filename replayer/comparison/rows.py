@@ -49,10 +49,13 @@ def result_row(result: RunResult) -> dict[str, Any]:
 def write_schedule(file: BinaryIO, path: Path, plan: RunPlan, schedule: Schedule) -> None:
     """Write the schedule of a run, in the format of the file name's ending."""
     ran = schedule.table()
+    columns: dict[str, Sequence[Any]] = dict(zip(Schedule.HEADER.decode().strip().split(","), ran.T, strict=True))
+    if ids := plan.workload.job_ids:
+        columns["job_id"] = [ids.get(number, str(number)) for number in map(int, columns["job_number"])]
     if path.name.endswith((".swf", ".swf.gz")):
         write_jobs(file, _header(plan, len(ran)), _table(plan, ran), compressed=path.name.endswith(".gz"))
-    elif path.name.endswith(".parquet"):
-        write_columns(file, path, dict(zip(Schedule.HEADER.decode().strip().split(","), ran.T, strict=True)))
+    elif ids or path.name.endswith(".parquet"):
+        write_columns(file, path, columns)
     else:
         schedule.write(file)
 

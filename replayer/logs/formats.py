@@ -7,8 +7,17 @@ from typing import Protocol
 
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import Trace
-from shadowtime.shared.accounting import SUFFIXES, AccountingRows, Reading, beginning_of, first_lines
-from shadowtime.shared.accounting.slurm import is_header
+from shadowtime.shared.accounting import (
+    SUFFIXES,
+    AccountingRows,
+    Reading,
+    beginning_of,
+    first_lines,
+    header_of,
+    is_header,
+    is_pipe,
+    kept,
+)
 from shadowtime.shared.accounting.systems import json_keys
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.plugins import Plugins
@@ -74,9 +83,13 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     >>> read_trace(BUNDLED).name
     'bundled'
     """
-    form = format_of(path)
-    if reading.fields and (form is None or form.NAME == "table"):
-        form = formats()["sacct" if is_header(reading.fields, any_case=True) else "table"]
+    if is_pipe(path):
+        with kept(path) as (copy, name):
+            try:
+                return replace(read_trace(copy, reading), name=name)
+            except TraceError as error:
+                raise TraceError(str(error).replace(str(copy), name).replace(copy.name, name)) from None
+    form = _stated_format(path, reading) or format_of(path)
     if (form is None or form.NAME in WHOLE_LOGS) and replace(reading, lenient=False) != AS_READ and path.is_file():
         kind = "the Standard Workload Format" if form is None else form.NAME
         raise SettingsError(
@@ -107,6 +120,16 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     if reading.names is not None:
         names.write(reading.names)
     return trace
+
+
+def _stated_format(path: Path, reading: Reading) -> LogFormat | None:
+    """Return the format of a file whose fields or delimiter the user has stated; None if they do not tell."""
+    if reading.fields:
+        return formats()["sacct" if is_header(reading.fields, any_case=True) else "table"]
+    if reading.delimiter is None:
+        return None
+    lines = (line.decode(errors="replace") for line in first_lines(beginning_of(path)))
+    return formats()["sacct" if any(header_of(line, reading.delimiter) for line in lines) else "table"]
 
 
 def _name_of(path: Path) -> str:

@@ -1,6 +1,7 @@
 """Quality of a log: contents, gaps and oddities, for `shadowtime check` and a line of the report."""
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from shadowtime.replayer.logs.swf import FIELDS
 from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import Workload, processors_of_jobs
 from shadowtime.shared.kernels import Flags, Integers
+from shadowtime.shared.quoting import quote
 
 # Processors in use by concurrent jobs.
 
@@ -95,8 +97,10 @@ LACKS: tuple[tuple[str, str, str], ...] = (
 """Columns, each with a description and the consequence for a log that lacks the column."""
 
 
-def lacks_of(columns: Columns) -> list[Lack]:
+def lacks_of(columns: Columns, tells: Collection[str] = ()) -> list[Lack]:
     """Return the facts that a log lacks, from the columns of its jobs. -1 means unknown.
+
+    `tells` names columns that the log does not lack, although they add nothing to its other columns.
 
     >>> [lack.what for lack in lacks_of({name: np.array([1]) for name, *_ in LACKS if name != "gpus"})]
     ['GPUs']
@@ -104,7 +108,8 @@ def lacks_of(columns: Columns) -> list[Lack]:
     return [
         Lack(what, therefore)
         for name, what, therefore in LACKS
-        if name not in columns or bool((columns[name] < (1 if name == "requested_time" else 0)).all())
+        if name not in tells
+        and (name not in columns or bool((columns[name] < (1 if name == "requested_time" else 0)).all()))
     ]
 
 
@@ -133,7 +138,14 @@ def oddities_of(trace: Trace, processors: int) -> list[Oddity]:
     oddities = [Oddity(f"left out: {reason}", count, example) for reason, (count, example) in trace.left_out.items()]
     for look in ODD if trace.more else ODD + ODD_IN_ARCHIVES:
         oddities += look(columns, processors)
-    return oddities
+    if not trace.job_ids:
+        return oddities
+
+    def with_id(match: re.Match[str]) -> str:
+        job_id = trace.job_ids.get(int(match[1]))
+        return match[0] if job_id is None else f"{match[0]} ({quote(job_id)})"
+
+    return [oddity._replace(example=re.sub(r"\bjob (\d+)", with_id, oddity.example)) for oddity in oddities]
 
 
 def _of_rows(what: str, columns: Columns, rows: Flags, tell: Callable[[int], str]) -> Iterator[Oddity]:
@@ -150,11 +162,14 @@ def _impossible(columns: Columns, processors: int) -> Iterator[Oddity]:
     yield from _of_rows(
         "larger than the machine", columns, size > processors, lambda row: f"{size[row]} of {processors} processors"
     )
-    yield from _of_rows("no processors", columns, size <= 0, lambda row: f"{size[row]}")
+    yield from _of_rows("no processors", columns, size <= 0, lambda row: _number(size[row]))
     yield from _of_rows(
-        "ran for no time", columns, (run_time <= 0) & (_of(columns, "left_time") < 0), lambda row: f"{run_time[row]} s"
+        "ran for no time",
+        columns,
+        (run_time <= 0) & (_of(columns, "left_time") < 0),
+        lambda row: f"{_number(run_time[row])} s",
     )
-    yield from _of_rows("no requested time", columns, requested <= 0, lambda row: f"{requested[row]}")
+    yield from _of_rows("no requested time", columns, requested <= 0, lambda row: _number(requested[row]))
     yield from _of_rows("started before its submission", columns, wait < -1, lambda row: f"wait of {wait[row]} s")
     yield from _of_rows(
         f"ran longer than its limit and {GRACE} s",
@@ -244,6 +259,11 @@ def _users(columns: Columns, _: int) -> Iterator[Oddity]:
     if 0 < missing <= len(known):  # gaps in sparse numbers, such as system user ids, mean nothing
         first = int(known[np.flatnonzero(np.diff(known) > 1)[0]]) + 1
         yield Oddity("user number without a job: users may have been taken out", missing, f"user {first}")
+
+
+def _number(value: int) -> str:
+    """Return a number for an example; `unknown` if it is missing."""
+    return "unknown" if value < 0 else str(value)
 
 
 def _of(columns: Columns, name: str) -> Integers:

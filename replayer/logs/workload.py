@@ -40,7 +40,8 @@ class Workload:
     uses. `skipped` counts the jobs left out by reason. `aligned` counts the jobs cut to the machine's size.
     `unix_start_time` is the Unix time of the log's second 0, if the header has it. `pools` are the parts of the
     machine, if known. `resized` has the job number, time and processors of each size change of a running job, if known;
-    shape (3, changes).
+    shape (3, changes). `assumed_size` says whether the size of the machine is the maximum number of processors in use.
+    `job_ids` has the site's id of each job whose number is not its id. `tells` is as in `Trace`.
     """
 
     name: str
@@ -52,6 +53,9 @@ class Workload:
     unused: Mapping[str, Integers] = field(default_factory=dict)
     pools: tuple[Pool, ...] | None = None
     resized: IntegerTable | None = None
+    assumed_size: bool = False
+    job_ids: Mapping[int, str] = field(default_factory=dict)
+    tells: frozenset[str] = frozenset()
 
     whole: ClassVar[bool] = True
     """Whether all jobs are in memory, so that `columns` exist."""
@@ -162,6 +166,8 @@ def prepare(
     workload = selected(trace, machine, oversized, requests, sizes, limit, recorded=recorded, keeps_all=keeps_all)
     if not len(workload):
         raise none_left(workload)
+    if processors is None and trace.most_held is not None:
+        workload = replace(workload, assumed_size=True)
     return at_load(workload, load, recorded=recorded)
 
 
@@ -323,6 +329,8 @@ def selected(
         unused,
         pools,
         trace.resized,
+        job_ids=trace.job_ids,
+        tells=trace.tells,
     )
 
 

@@ -35,7 +35,20 @@ if TYPE_CHECKING:
     from shadowtime.shared.accounting.odd_rows import UNREADABLE, OddRows
     from shadowtime.shared.accounting.pbs_records import PbsJobs, PbsLife, PbsWaiting, numbered
     from shadowtime.shared.accounting.reading import NUMBERS, TEXTS, UNKNOWN, AccountingRows, Reading
-    from shadowtime.shared.accounting.slurm import GOING_ON, STATES, limit_of, nodes_of, resources_of, sacct
+    from shadowtime.shared.accounting.slurm import (
+        FIELDS,
+        GOING_ON,
+        STATES,
+        answers,
+        end_of,
+        header_of,
+        is_header,
+        limit_of,
+        nodes_of,
+        resources_of,
+        sacct,
+        sacct_rows,
+    )
     from shadowtime.shared.accounting.tables import table
     from shadowtime.shared.accounting.text_file import (
         SUFFIXES,
@@ -43,6 +56,8 @@ if TYPE_CHECKING:
         contents_of,
         ends_with_a_line,
         first_lines,
+        is_pipe,
+        kept,
         lines_of,
         whole_contents,
     )

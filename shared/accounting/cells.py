@@ -17,7 +17,7 @@ UNITS: dict[str, tuple[int, int]] = {
     **dict.fromkeys(("us", "µs"), (1, 10**6)),
     **dict.fromkeys(("ms",), (1, 1000)),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), (1, 1)),
-    **dict.fromkeys(("min", "mins", "minute", "minutes"), (60, 1)),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), (60, 1)),
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), (3600, 1)),
     **dict.fromkeys(("d", "day", "days"), (86_400, 1)),
 }

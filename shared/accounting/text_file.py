@@ -5,6 +5,8 @@ import codecs
 import gzip
 import io
 import lzma
+import stat
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -89,6 +91,38 @@ def ends_with_a_line(path: Path) -> bool:
         return file.read(1) in b"\r\n"
 
 
+def is_pipe(path: Path) -> bool:
+    """Return whether a path is standard input (`-`) or another pipe, which can be read only once."""
+    try:
+        return str(path) == "-" or stat.S_ISFIFO(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+@contextmanager
+def kept(path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield a temporary file with the contents of a pipe, and the name of the pipe.
+
+    Raises
+    ------
+    TraceError
+        If the pipe cannot be read, or has more bytes than a log may have.
+    """
+    name = "standard input" if str(path) in ("-", "/dev/stdin") else path.name
+    with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
+        copy, total = Path(folder, "log"), 0
+        try:
+            with open(0 if str(path) == "-" else path, "rb", closefd=str(path) != "-") as pipe, copy.open("wb") as file:
+                while piece := pipe.read(PIECE):
+                    total += len(piece)
+                    if total > MAX_LOG_SIZE:
+                        raise TraceError(f"{name}: a log has at most {MAX_LOG_SIZE:,} bytes")
+                    file.write(piece)
+        except OSError as error:
+            raise TraceError(f"{name}: cannot be read: {error.strerror}") from error
+        yield copy, name
+
+
 def contents_of(path: Path) -> Iterator[bytes]:
     """Yield the contents of a log, unpacked, in UTF-8 and without a byte order mark, `PIECE` bytes at a time.
 
@@ -141,7 +175,10 @@ def first_lines(head: bytes, most: int = 20) -> list[bytes]:
 
 
 def _pieces(path: Path, piece_size: int | None = None) -> Iterator[bytes]:
-    """Yield the contents of a log, unpacked, in UTF-8 and without a byte order mark, `PIECE` or `piece_size` bytes at a time."""
+    """Yield the contents of a log, unpacked, in UTF-8 and without a byte order mark.
+
+    Up to `piece_size` bytes are unpacked at a time, `PIECE` if it is None.
+    """
     packing = ""
     try:
         with path.open("rb") as file:

@@ -18,9 +18,9 @@ from shadowtime.shared.accounting import (
     in_order_of_time,
     joined_sizes,
     repeated,
+    sacct,
     zone_of,
 )
-from shadowtime.shared.accounting.slurm import sacct
 from shadowtime.shared.bounds import MAX_DURATION, MAX_TIME
 from shadowtime.shared.cluster import OUTCOMES
 from shadowtime.shared.errors import FollowError, TraceError

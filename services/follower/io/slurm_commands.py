@@ -12,7 +12,7 @@ from shadowtime.services.follower.io.commands import Commands
 from shadowtime.services.follower.options import FollowOptions
 from shadowtime.services.follower.slurm import Load, squeue
 from shadowtime.services.follower.slurm import load as slurm_load
-from shadowtime.shared.accounting.slurm import FIELDS
+from shadowtime.shared.accounting import FIELDS
 from shadowtime.shared.errors import FollowError
 
 

@@ -18,7 +18,7 @@ from shadowtime.services.follower.io.slurm_commands import SlurmNodes
 from shadowtime.services.follower.options import FollowOptions
 from shadowtime.services.follower.slurm import Load, squeue
 from shadowtime.services.follower.slurm import json as slurm_json
-from shadowtime.shared.accounting.slurm import FIELDS, end_of, sacct_rows
+from shadowtime.shared.accounting import FIELDS, end_of, sacct_rows
 from shadowtime.shared.errors import FollowError
 
 KNOWN = {38, *range(40, 45)}

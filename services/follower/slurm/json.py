@@ -8,19 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from shadowtime.services.follower.slurm.load import Load
-from shadowtime.shared.accounting.slurm import (
-    UNLIMITED,
-    count_of,
-    digits,
-    first_line,
-    instant_of,
-    part_of,
-    plain,
-    state_of,
-    tasks_in,
-    word,
-    words_of,
-)
+from shadowtime.shared.accounting import answers
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.quoting import quote
 
@@ -35,10 +23,10 @@ def squeue_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
     """
     for job in jobs:
         values = _job(job)
-        if values["ArrayTaskID"] or not (tasks := word(job.get("array_task_string"))):
+        if values["ArrayTaskID"] or not (tasks := answers.word(job.get("array_task_string"))):
             yield values | {"ArrayTaskID": values["ArrayTaskID"] or "N/A"}
             continue
-        numbers = tasks_in(tasks)
+        numbers = answers.tasks_in(tasks)
         if numbers is None:
             raise FollowError(
                 f"job {quote(values['JobID'])}: slurmrestd lists only some of its tasks: {quote(tasks)}; "
@@ -50,16 +38,20 @@ def squeue_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
 
 def sinfo_rows(nodes: Iterable[Mapping[str, Any]], partitions: Iterable[Mapping[str, Any]]) -> list[list[str]]:
     """Return the rows that sinfo prints, one for each node and partition, in the order of `NODE_FIELDS`."""
-    tiers = {word(partition.get("name")): _tier(partition) for partition in partitions}
+    tiers = {answers.word(partition.get("name")): _tier(partition) for partition in partitions}
     rows: list[list[str]] = []
     for node in nodes:
-        total, held = count_of(node.get("effective_cpus", node.get("cpus"))), count_of(node.get("alloc_cpus"))
-        idle = count_of(node.get("idle_cpus", node.get("alloc_idle_cpus")))
+        total, held = (
+            answers.count_of(node.get("effective_cpus", node.get("cpus"))),
+            answers.count_of(node.get("alloc_cpus")),
+        )
+        idle = answers.count_of(node.get("idle_cpus", node.get("alloc_idle_cpus")))
         counts = f"{held}/{idle}/{max(total - held - idle, 0)}/{total}"
-        state = "+".join([*words_of(node.get("state")), *words_of(node.get("state_flags"))])
-        rest = (state, counts, digits(node.get("real_memory")), word(node.get("gres")))
+        state = "+".join([*answers.words_of(node.get("state")), *answers.words_of(node.get("state_flags"))])
+        rest = (state, counts, answers.digits(node.get("real_memory")), answers.word(node.get("gres")))
         rows += (
-            [word(node.get("name")), name, tiers.get(name, "0"), *rest] for name in words_of(node.get("partitions"))
+            [answers.word(node.get("name")), name, tiers.get(name, "0"), *rest]
+            for name in answers.words_of(node.get("partitions"))
         )
 
     return rows
@@ -67,7 +59,7 @@ def sinfo_rows(nodes: Iterable[Mapping[str, Any]], partitions: Iterable[Mapping[
 
 def load_of(statistics: Mapping[str, Any], user: str) -> Load | None:
     """Return the clock of slurmctld and the load of a user on it; None if the answer has no time."""
-    now = count_of(statistics.get("req_time"))
+    now = answers.count_of(statistics.get("req_time"))
     by_user = statistics.get("rpcs_by_user")
     rows = [row for row in by_user if isinstance(row, Mapping)] if isinstance(by_user, list) else []
     spent = next((row for row in rows if row.get("user") == user), {})
@@ -75,59 +67,67 @@ def load_of(statistics: Mapping[str, Any], user: str) -> Load | None:
         return None
     return Load(
         now,
-        count_of(statistics.get("req_time_start")) or now,
-        count_of(spent.get("count")),
-        count_of(spent.get("total_time")) / 1e6,
-        count_of(statistics.get("dbd_agent_queue_size")),
+        answers.count_of(statistics.get("req_time_start")) or now,
+        answers.count_of(spent.get("count")),
+        answers.count_of(spent.get("total_time")) / 1e6,
+        answers.count_of(statistics.get("dbd_agent_queue_size")),
     )
 
 
 def _job(job: Mapping[str, Any]) -> dict[str, str]:
-    limit, status = plain(job.get("time_limit", "")), job.get("exit_code")
-    resources = word(job.get("tres_alloc_str")) or word(job.get("tres_req_str"))
+    limit, status = answers.plain(job.get("time_limit", "")), job.get("exit_code")
+    resources = answers.word(job.get("tres_alloc_str")) or answers.word(job.get("tres_req_str"))
     parts = dict(part.partition("=")[::2] for part in resources.split(","))
     if job.get("time_limit", "") is None:  # 22.05
-        limit = UNLIMITED
+        limit = answers.UNLIMITED
     return {
-        "JobID": digits(job.get("job_id")),
-        "ArrayJobID": digits(job.get("array_job_id")),
-        "ArrayTaskID": digits(job.get("array_task_id")),
-        "State": state_of(job.get("job_state")),
-        "SubmitTime": instant_of(job.get("submit_time")),
-        "EligibleTime": instant_of(job.get("eligible_time")),
-        "StartTime": instant_of(job.get("start_time")),
-        "EndTime": instant_of(job.get("end_time")),
-        "RestartCnt": digits(job.get("restart_cnt")),
+        "JobID": answers.digits(job.get("job_id")),
+        "ArrayJobID": answers.digits(job.get("array_job_id")),
+        "ArrayTaskID": answers.digits(job.get("array_task_id")),
+        "State": answers.state_of(job.get("job_state")),
+        "SubmitTime": answers.instant_of(job.get("submit_time")),
+        "EligibleTime": answers.instant_of(job.get("eligible_time")),
+        "StartTime": answers.instant_of(job.get("start_time")),
+        "EndTime": answers.instant_of(job.get("end_time")),
+        "RestartCnt": answers.digits(job.get("restart_cnt")),
         "TimeLimit": f"{limit}:00" if isinstance(limit, int) else str(limit or "NOT_SET"),
         "TimeUsed": _used(job),
-        "NumCPUs": digits(job.get("cpus"), parts.get("cpu", "")),  # missing in 22.05 for a job that never started
-        "NumNodes": digits(job.get("node_count")),
+        "NumCPUs": answers.digits(
+            job.get("cpus"), parts.get("cpu", "")
+        ),  # missing in 22.05 for a job that never started
+        "NumNodes": answers.digits(job.get("node_count")),
         "tres-alloc": resources,
-        "OverSubscribe": "NO" if "none" in words_of(job.get("shared")) else "OK",
-        "PriorityLong": digits(job.get("priority"), "0"),
-        "exit_code": _exit_code(status) if isinstance(status, Mapping) else digits(status),
-        "UserName": word(job.get("user_name")) or digits(job.get("user_id")),
-        "Account": word(job.get("account")),
-        "Partition": word(job.get("partition")),
-        "QOS": word(job.get("qos")),
-        "NodeList": word(job.get("nodes")),
-        "Reason": word(job.get("state_description")) or word(job.get("state_reason")),
-        "Name": first_line(job.get("name")),
+        "OverSubscribe": "NO" if "none" in answers.words_of(job.get("shared")) else "OK",
+        "PriorityLong": answers.digits(job.get("priority"), "0"),
+        "exit_code": _exit_code(status) if isinstance(status, Mapping) else answers.digits(status),
+        "UserName": answers.word(job.get("user_name")) or answers.digits(job.get("user_id")),
+        "Account": answers.word(job.get("account")),
+        "Partition": answers.word(job.get("partition")),
+        "QOS": answers.word(job.get("qos")),
+        "NodeList": answers.word(job.get("nodes")),
+        "Reason": answers.word(job.get("state_description")) or answers.word(job.get("state_reason")),
+        "Name": answers.first_line(job.get("name")),
     }
 
 
 def _used(job: Mapping[str, Any]) -> str:
     """Return the run time of a job that is over, in seconds, by the formula of squeue."""
-    start, end, suspended = (count_of(job.get(name)) for name in ("start_time", "end_time", "suspend_time"))
-    used = 0 if not start else end - start if not suspended else end - suspended + count_of(job.get("pre_sus_time"))
+    start, end, suspended = (answers.count_of(job.get(name)) for name in ("start_time", "end_time", "suspend_time"))
+    used = (
+        0
+        if not start
+        else end - start
+        if not suspended
+        else end - suspended + answers.count_of(job.get("pre_sus_time"))
+    )
     return "INVALID" if used < 0 else str(used)
 
 
 def _exit_code(status: Mapping[str, Any]) -> str:
     """Return a wait status: 256 times the return code plus the signal."""
-    number = plain(part_of(status, "signal").get("id"))
-    return str(256 * count_of(status.get("return_code")) + (number if isinstance(number, int) else 0))
+    number = answers.plain(answers.part_of(status, "signal").get("id"))
+    return str(256 * answers.count_of(status.get("return_code")) + (number if isinstance(number, int) else 0))
 
 
 def _tier(partition: Mapping[str, Any]) -> str:
-    return digits(partition.get("priority_tier", part_of(partition, "priority").get("tier")), "0")
+    return answers.digits(partition.get("priority_tier", answers.part_of(partition, "priority").get("tier")), "0")

@@ -4,14 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from shadowtime.services.follower.cluster import JobObservation, LifeKey, Node, State
 from shadowtime.shared.accounting import (
+    STATES,
     UNKNOWN,
     Instants,
     gpus_of,
+    resources_of,
     seconds_of,
     whole_number,
     zone_of,
 )
-from shadowtime.shared.accounting.slurm import STATES, resources_of
 from shadowtime.shared.bounds import MAX_INTEGER
 from shadowtime.shared.cluster import LIMIT, OUTCOMES
 from shadowtime.shared.errors import FollowError

@@ -5,23 +5,9 @@ from typing import TYPE_CHECKING
 from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from shadowtime.shared.accounting.slurm import sacct
-    from shadowtime.shared.accounting.slurm.answers import (
-        UNLIMITED,
-        count_of,
-        digits,
-        end_of,
-        first_line,
-        instant_of,
-        part_of,
-        plain,
-        sacct_rows,
-        state_of,
-        tasks_in,
-        word,
-        words_of,
-    )
-    from shadowtime.shared.accounting.slurm.head import COMMAND, FIELDS, columns_shown, is_header
+    from shadowtime.shared.accounting.slurm import answers, sacct
+    from shadowtime.shared.accounting.slurm.answers import end_of, sacct_rows
+    from shadowtime.shared.accounting.slurm.head import COMMAND, FIELDS, columns_shown, header_of, is_header
     from shadowtime.shared.accounting.slurm.sacct import SacctColumns
     from shadowtime.shared.accounting.slurm.sacct_values import (
         GOING_ON,

@@ -98,7 +98,7 @@ IsRow = Callable[[Sequence[str], Sequence[str]], bool]
 """A function that returns whether fields with these names are a row."""
 
 
-class Head(NamedTuple):
+class SacctHead(NamedTuple):
     """The shape of sacct's output, and the number of lines up to its header. It is 0 if there is no header."""
 
     shape: Shape
@@ -142,7 +142,7 @@ def shape_of(names: Sequence[str], delimiter: str) -> Shape:
     return Shape(names, delimiter, (), free, quoted=delimiter in (",", ";", "\t"))
 
 
-def find_head(lines: Sequence[str], fields: Sequence[str], delimiter: str | None, is_row: IsRow) -> Head | None:
+def find_head(lines: Sequence[str], fields: Sequence[str], delimiter: str | None, is_row: IsRow) -> SacctHead | None:
     """Return the head of a file that begins with these lines; None if it is no output of sacct.
 
     Parameters
@@ -156,29 +156,28 @@ def find_head(lines: Sequence[str], fields: Sequence[str], delimiter: str | None
         order = [KNOWN.get(field.lower(), field) for field in fields]
         known = [text for text in DELIMITERS if any(line.count(text) >= len(fields) - 1 for line in lines)]
         shape = shape_of(order, delimiter or next(iter(known), "|"))
-        return Head(shape, int(bool(lines) and shape.split(lines[0]) == list(fields)))
+        return SacctHead(shape, int(bool(lines) and shape.split(lines[0]) == list(fields)))
     for at, line in enumerate(lines[:MAX_PREAMBLE]):
         if (header := header_of(line, delimiter)) is not None:
             if header.delimiter != " ":
-                return Head(header, at + 1)
+                return SacctHead(header, at + 1)
             ruler = lines[at + 1] if at + 1 < len(lines) else ""
             spans = [match.span() for match in _SPAN.finditer(ruler)]
             if ruler.strip(" -") or len(spans) != len(header.names):
                 return None
-            return Head(header._replace(spans=spans), at + 2)
+            return SacctHead(header._replace(spans=spans), at + 2)
     return _without_header(lines, delimiter, is_row)
 
 
-def _without_header(lines: Sequence[str], delimiter: str | None, is_row: IsRow) -> Head | None:
+def _without_header(lines: Sequence[str], delimiter: str | None, is_row: IsRow) -> SacctHead | None:
     """Return the head of output of `sacct -n`, by the known order of fields that fits most lines."""
     lines = [line for line in lines if line.strip()]
     best, most = None, len(lines) // 2
     for text in DELIMITERS if delimiter is None else (delimiter,):
         for order in ORDERS:
-            shape = shape_of(order, text)
-            rows = [fields for line in lines if len(fields := shape.split(line)) == len(order)]
+            rows = [line.split(text, len(order) - 1) for line in lines if line.count(text) >= len(order) - 1]
             if (fitting := sum(is_row(order, fields) for fields in rows)) > most:
-                best, most = Head(shape, 0), fitting
+                best, most = SacctHead(shape_of(order, text), 0), fitting
     return best
 
 

@@ -39,7 +39,6 @@ from shadowtime.shared.accounting.slurm.head import (
     find_head,
     header_of,
     refuse_repeated,
-    shape_of,
 )
 from shadowtime.shared.accounting.slurm.sacct_values import (
     EXPECTED,
@@ -103,10 +102,10 @@ def _shows_sacct(text: str) -> bool:
     is_row = SacctColumns(Path(), Reading()).is_row
     counts = {delimiter: text.count(delimiter) for delimiter in DELIMITED if delimiter in text}
     return any(
-        is_row(order, fields)
+        is_row(order, text.split(delimiter, len(order) - 1))  # surplus delimiters belong to the job name, the last one
         for delimiter, count in counts.items()
         for order in ORDERS
-        if count >= len(order) - 1 and len(fields := shape_of(order, delimiter).split(text)) == len(order)
+        if count >= len(order) - 1
     )
 
 

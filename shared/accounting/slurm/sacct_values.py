@@ -23,7 +23,7 @@ GOING_ON = {
 }
 
 CUT_OFF = re.compile(r",?(\.\.\.|\+\Z)")
-"""What sacct prints in place of the rest of a list."""
+"""Text in place of the rest of a list."""
 
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)\Z")
 _MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}

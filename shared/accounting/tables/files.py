@@ -39,7 +39,7 @@ IsRow = Callable[[Mapping[str, Any]], bool]
 """A function that returns whether the values of a row, by column, are of their kinds."""
 
 
-class Block(NamedTuple):
+class TableBlock(NamedTuple):
     """Some rows of a table: the line of each, and the cells of each column."""
 
     lines: Sequence[int]
@@ -50,12 +50,16 @@ class TableFile(Protocol):
     """A file with a table: the names of its columns, and the values of the first row."""
 
     @property
-    def names(self) -> Sequence[str]: ...
+    def names(self) -> Sequence[str]:
+        """Names of the columns."""
+        ...
 
     @property
-    def values(self) -> Sequence[str]: ...
+    def values(self) -> Sequence[str]:
+        """Values of the first row, as texts."""
+        ...
 
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[Block]:
+    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
         """Yield the rows. Damaged ones are counted as odd."""
         ...
 
@@ -104,7 +108,7 @@ class _TextFile:
         first = next((line for line in lines[self._skipped + 1 :] if line.strip()), "")
         self.values: Sequence[str] = self._shape.split(first) if first else ()
 
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[Block]:
+    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
         reader = RowReader(self._shape, lambda fields: is_row(dict(zip(self.names, fields, strict=True))), odd)
         last, to_skip = 0, self._skipped + 1
         for block in lines_of(self._path):
@@ -116,9 +120,9 @@ class _TextFile:
         if cut is not None:
             odd.add(cut[0], f"cut off: {quote(cut[1])}")
 
-    def _block(self, numbers: list[int], rows: list[list[str]]) -> Iterator[Block]:
+    def _block(self, numbers: list[int], rows: list[list[str]]) -> Iterator[TableBlock]:
         if rows:
-            yield Block(numbers, dict(zip(self.names, map(list, zip(*rows, strict=True)), strict=True)))
+            yield TableBlock(numbers, dict(zip(self.names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
 class _ParquetFile:
@@ -137,14 +141,14 @@ class _ParquetFile:
                 () if batch is None else [str(column.to_pylist()[0]) for column in batch.columns if len(column)]
             )
 
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[Block]:
+    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
         from pyarrow import parquet
 
         last = 0
         with _ArrowErrors(self._path), parquet.ParquetFile(self._path) as packed:
             for batch in packed.iter_batches(batch_size=BATCH):
                 columns = {name: _cells(column) for name, column in zip(self.names, batch.columns, strict=True)}
-                yield Block(range(last + 1, last + 1 + batch.num_rows), columns)
+                yield TableBlock(range(last + 1, last + 1 + batch.num_rows), columns)
                 last += batch.num_rows
                 if last > MAX_LINES:
                     raise TraceError(f"{self._path}: a table has at most {MAX_LINES:,} rows")
@@ -196,6 +200,10 @@ def _is_lines(beginning: bytes) -> bool:
         return False
 
 
+def _from_objects(rows: Sequence[tuple[int, Mapping[str, Any]]], names: Sequence[str]) -> TableBlock:
+    return TableBlock([line for line, _ in rows], {name: [row.get(name) for _, row in rows] for name in names})
+
+
 class _JsonLines:
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -203,9 +211,11 @@ class _JsonLines:
         self.names: list[str] = list(dict.fromkeys(name for _, row in first or () for name in row))
         self.values = [str(first[0][1].get(name, "")) for name in self.names] if first else []
 
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[Block]:
+    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
         for rows in self._rows(odd):
-            yield Block([line for line, _ in rows], {name: [row.get(name) for _, row in rows] for name in self.names})
+            yield TableBlock(
+                [line for line, _ in rows], {name: [row.get(name) for _, row in rows] for name in self.names}
+            )
 
     def _rows(self, odd: OddRows) -> Iterator[list[tuple[int, dict[str, Any]]]]:
         last = 0
@@ -250,11 +260,13 @@ class _JsonFile:
         first = next(row for row in content if isinstance(row, dict))
         self.values = [str(first.get(name, "")) for name in self.names]
 
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[Block]:
+    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
         for first in range(0, len(self._rows), BATCH):
             numbered = list(enumerate(self._rows[first : first + BATCH], first + 1))
             rows = [(number, row) for number, row in numbered if isinstance(row, dict)]
             for number, row in numbered:
                 if not isinstance(row, dict):
                     odd.add(number, f"no object of JSON: {quote(str(row))}")
-            yield Block([line for line, _ in rows], {name: [row.get(name) for _, row in rows] for name in self.names})
+            yield TableBlock(
+                [line for line, _ in rows], {name: [row.get(name) for _, row in rows] for name in self.names}
+            )

@@ -25,16 +25,14 @@ from shadowtime.shared.accounting import (
     is_missing,
     is_nan,
     memory_of,
-    number_of,
     resolved,
     span_of,
-    tasks_of,
-    whole_number,
     word_of,
     zone_of,
 )
 from shadowtime.shared.accounting.slurm import GOING_ON, STATES, SacctColumns, columns_shown, is_header, state_in
-from shadowtime.shared.accounting.tables.files import PARQUET, Block, TableFile, delimiter_of, table_file
+from shadowtime.shared.accounting.tables.derived import add_instants, numbers_and_ids
+from shadowtime.shared.accounting.tables.files import PARQUET, TableBlock, TableFile, delimiter_of, table_file
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.quoting import quote
@@ -126,7 +124,7 @@ class _Table:
         self._instants = Instants(zone_of(reading.time_zone), reading.date_format)
         self._shown = columns_shown(file.names, file.values)
         self._stated = self._resolved(file.names, reading.columns)
-        self._named = self._found(file.names)
+        self._named = self._own_columns(file.names)
         self._bare_limits = True
         self._taken = 0
         self._strange: Counter[str] = Counter()
@@ -139,7 +137,7 @@ class _Table:
         except SettingsError as error:
             raise TraceError(f"{self.path}: {error}; it has {self._shown}") from None
 
-    def _found(self, there: Sequence[str]) -> dict[str, Mapped]:
+    def _own_columns(self, there: Sequence[str]) -> dict[str, Mapped]:
         """Return the columns by our names. Names without a column are absent."""
         ours = {name: Mapped(name if name in there else OTHERWISE.get(name, name)) for name in NAMES} | self._stated
         return {name: mapped for name, mapped in ours.items() if mapped.column and mapped.column in there}
@@ -219,7 +217,7 @@ class _Table:
                     f"--columns {name}={column}:s would read it in seconds"
                 )
 
-    def take(self, block: Block) -> None:
+    def take(self, block: TableBlock) -> None:
         """Add the jobs of some rows."""
         if not self.begun:
             self._begin(block.columns)
@@ -233,7 +231,7 @@ class _Table:
             self._bare_limits &= any(bare) or not isinstance(columns["limit"][0], str | timedelta)
             numbers["limit"] = [MAX_DURATION if number == UNKNOWN else number for number in numbers["limit"]]
         jobs, ids = (
-            _jobs(columns["job_number"])
+            numbers_and_ids(columns["job_number"])
             if "job_number" in columns
             else (list(range(self._taken + 1, self._taken + 1 + len(block.lines))), None)
         )
@@ -241,7 +239,7 @@ class _Table:
         numbers["job_number"] = jobs
         words = {name: list(map(word_of, columns[name])) for name in TEXTS if name in columns}
         words["job_id"] = ids or [""] * len(jobs)
-        _with_times(numbers)
+        add_instants(numbers)
         if "state" in columns:
             states = [_state(cell) for cell in columns["state"]]
             self._strange.update(state for state in states if state and state not in STATES and state not in GOING_ON)
@@ -294,51 +292,3 @@ def _state(cell: Any) -> str:
 def _seconds(numbers: Sequence[int]) -> list[int]:
     """Return Unix times in seconds, from numbers of up to 15 digits."""
     return list(numbers) if max(numbers) < 10**11 else [in_seconds(number) or 0 for number in numbers]
-
-
-def _jobs(cells: Sequence[Any]) -> tuple[list[int], list[str] | None]:
-    """Return the number of each job, `UNKNOWN` if its id is no number, and the ids that are not numbers.
-
-    >>> _jobs(["17", "17_3", "dlctk69", 18.0])
-    ([17, 400000017, -1, 18], ['', '17_3', 'dlctk69', ''])
-    """
-    numbers = every(cells, _job, list)
-    if all(isinstance(number, int) for number in numbers):
-        return numbers, None
-    pairs = [(number, "") if isinstance(number, int) else number for number in numbers]
-    return [number for number, _ in pairs], [name for _, name in pairs]
-
-
-def _job(cell: Any) -> Any:
-    """Return the number of a job, or a pair of its number and its id."""
-    if is_missing(cell) or is_nan(cell):
-        return UNKNOWN
-    if not isinstance(cell, str):
-        number = count_of(cell)
-        return (UNKNOWN, str(cell)) if number is None else number
-    text = cell.strip()
-    if (number := whole_number(text)) is not None:
-        return number
-    array, _, task = text.partition("_")
-    job, tasks = whole_number(array), tasks_of(task)
-    return (UNKNOWN if job is None or tasks is None or len(tasks) != 1 else number_of(job, tasks[0])), text
-
-
-def _with_times(numbers: dict[str, list[int]]) -> None:
-    """Add the instants that follow from others, in place."""
-    count = len(numbers["submit"])
-    if handed_in := numbers.pop("handed_in", None):
-        numbers["eligible"] = numbers["submit"]
-        pairs = zip(handed_in, numbers["submit"], strict=True)
-        numbers["submit"] = [since if first == UNKNOWN else first for first, since in pairs]
-
-    if eligible := numbers.get("eligible"):
-        pairs = zip(eligible, numbers["submit"], strict=True)
-        numbers["eligible"] = [first if since == UNKNOWN else since for since, first in pairs]
-    if (waits := numbers.pop("wait", None)) and "start" not in numbers:
-        since = numbers.get("eligible", numbers["submit"])
-        numbers["start"] = [UNKNOWN if UNKNOWN in part else sum(part) for part in zip(since, waits, strict=True)]
-    if "end" not in numbers:
-        stopped = [max(number, 0) for number in numbers.get("suspended", [0] * count)]
-        parts = zip(numbers["start"], numbers["run_time"], stopped, strict=True)
-        numbers["end"] = [UNKNOWN if UNKNOWN in part else sum(part) for part in parts]

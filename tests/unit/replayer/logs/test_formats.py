@@ -152,7 +152,7 @@ def test_a_plug_in_reads_its_format_before_tables_do(tmp_path: Path, monkeypatch
     monkeypatch.setattr(module, "formats", lambda: known)
     path = tmp_path / "log"
     path.write_text("ours,1\n1,0,5,65,600,4,1\n2,3,5,65,600,4,1\n")
-    with pytest.raises(TraceError, match="cannot be read as a table"):
+    with pytest.raises(TraceError, match="2 of 2 rows cannot be read"):
         read_trace(path)
     known.register("ours", Ours)
     monkeypatch.setattr(known, "plugged_in", lambda: ["ours"])
