@@ -8,8 +8,15 @@ from typing import Any
 
 from shadowtime.replayer.logs.standard_rows import StandardRows
 from shadowtime.replayer.logs.trace import Trace
-from shadowtime.shared.accounting import UNKNOWN, Reading, contents_of, whole_number
-from shadowtime.shared.accounting.systems import json_keys, json_records, whole_of
+from shadowtime.shared.accounting import (
+    UNKNOWN,
+    Reading,
+    contents_of,
+    json_keys,
+    json_records,
+    whole_number,
+    whole_of,
+)
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.quoting import quote
 

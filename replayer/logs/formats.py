@@ -16,9 +16,9 @@ from shadowtime.shared.accounting import (
     header_of,
     is_header,
     is_pipe,
+    json_keys,
     kept,
 )
-from shadowtime.shared.accounting.systems import json_keys
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.plugins import Plugins
 
@@ -164,8 +164,7 @@ def format_of(path: Path) -> LogFormat | None:
 def formats() -> Plugins[LogFormat]:
     """Return all formats by name but the Standard Workload Format, imported on first use."""
     from shadowtime.replayer.logs import batsim, gwf
-    from shadowtime.shared.accounting import pbs, sacct, table
-    from shadowtime.shared.accounting.systems import elasticsearch, filetxt, flux, htcondor, lsf, sge
+    from shadowtime.shared.accounting import elasticsearch, filetxt, flux, htcondor, lsf, pbs, sacct, sge, table
 
     readers: tuple[LogFormat, ...] = (
         sacct,

@@ -52,7 +52,7 @@ def read(path: Path, reading: Reading) -> Trace:
 
     References
     ----------
-    A. Iosup et al., The Grid Workloads Archive (FGCS 2008); docs/other-systems.md#grid-workload-format.
+    The Grid Workloads Archive, gwa.ewi.tudelft.nl; docs/other-systems.md#grid-workload-format.
     """
     rows, header, last = StandardRows(path), dict[str, str](), 0
     numbers: dict[str, dict[str, int]] = {name: {} for name in NAMES}

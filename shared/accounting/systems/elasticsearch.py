@@ -8,7 +8,7 @@ from shadowtime.shared.accounting.instants import Instants, whole_number, zone_o
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.lives import NOWHERE
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
-from shadowtime.shared.accounting.systems.job_rows import JobRow, JobRows, date_of, text_of, whole_of
+from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, date_of, text_of, whole_of
 from shadowtime.shared.accounting.systems.json_objects import json_keys, json_records
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.quoting import quote
@@ -30,7 +30,7 @@ def read(path: Path, _: Reading) -> AccountingRows:
     ----------
     jobcomp_elasticsearch.c of Slurm 17.11 to 23.11; docs/other-systems.md#slurm-without-a-database.
     """
-    jobs, instants = JobRows(), Instants(zone_of(None))
+    jobs, instants = AccountedJobs(), Instants(zone_of(None))
     for record in json_records(path, "jobid", "_source"):
         try:
             if record.values is None:

@@ -8,7 +8,7 @@ from shadowtime.shared.accounting.instants import Instants, zone_of
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.lives import NOWHERE
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
-from shadowtime.shared.accounting.systems.job_rows import JobRow, JobRows, date_of, text_of, whole_of
+from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, date_of, text_of, whole_of
 from shadowtime.shared.accounting.text_file import first_lines, lines_of
 from shadowtime.shared.quoting import quote
 
@@ -40,7 +40,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     ----------
     jobcomp_filetxt.c of Slurm 17.11 to 23.11; docs/other-systems.md#slurm-without-a-database.
     """
-    jobs, instants, last = JobRows(), Instants(zone_of(reading.time_zone)), 0
+    jobs, instants, last = AccountedJobs(), Instants(zone_of(reading.time_zone)), 0
     for lines in lines_of(path):
         for number, line in enumerate(lines, last + 1):
             text = line.decode(errors="replace")

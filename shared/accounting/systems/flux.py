@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
-from shadowtime.shared.accounting.systems.job_rows import JobRow, JobRows, instant_of, text_of, whole_of
+from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, instant_of, text_of, whole_of
 from shadowtime.shared.accounting.systems.json_objects import json_keys, json_records
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.cluster import LIMIT
@@ -29,7 +29,7 @@ def read(path: Path, _: Reading) -> AccountingRows:
     ----------
     flux-jobs(1) of flux-core; docs/other-systems.md#flux.
     """
-    jobs, numbers = JobRows(), dict[str, int]()
+    jobs, numbers = AccountedJobs(), dict[str, int]()
     for record in json_records(path, "t_submit"):
         try:
             if record.values is None:

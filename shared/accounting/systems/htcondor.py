@@ -8,7 +8,7 @@ from typing import Any
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.odd_rows import OddRows
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
-from shadowtime.shared.accounting.systems.job_rows import JobRow, JobRows, instant_of, text_of, whole_of
+from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, instant_of, text_of, whole_of
 from shadowtime.shared.accounting.systems.json_objects import JsonRecord, json_keys, json_records
 from shadowtime.shared.accounting.text_file import first_lines, lines_of
 from shadowtime.shared.bounds import MAX_DURATION
@@ -65,7 +65,7 @@ def read(path: Path, _: Reading) -> AccountingRows:
     ----------
     Job ClassAd Attributes, HTCondor 23; docs/other-systems.md#htcondor.
     """
-    jobs, again = JobRows(), list[JobRow]()
+    jobs, again = AccountedJobs(), list[JobRow]()
     for record in _ads(path, jobs.rows.odd):
         try:
             if record.values is None:

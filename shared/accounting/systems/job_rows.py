@@ -46,12 +46,12 @@ class JobRow(NamedTuple):
     """The job's own name, if that is no number."""
 
 
-class JobRows:
+class AccountedJobs:
     """Collector of the jobs of a file. It adds them to `rows` in batches.
 
     Examples
     --------
-    >>> jobs = JobRows()
+    >>> jobs = AccountedJobs()
     >>> jobs.add(JobRow(1, 17, submit=1000, start=1010, end=1070, processors=4, status=1, limit=600, user="eve"))
     >>> jobs.finished("FILE has none").column("processors").tolist()
     [4]

@@ -146,8 +146,8 @@ class _Records:
         for part in value.values():
             if isinstance(part, dict):
                 yield from self._records_in(part)
-            elif isinstance(part, list) and any(isinstance(each, dict) for each in part):
-                inside = [list(self._records_in(each)) if isinstance(each, dict) else [] for each in part]
+            elif isinstance(part, list) and any(isinstance(entry, dict) for entry in part):
+                inside = [list(self._records_in(entry)) if isinstance(entry, dict) else [] for entry in part]
                 if any(inside):
                     for records in inside:
                         yield from records or [None]

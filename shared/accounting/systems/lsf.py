@@ -7,7 +7,7 @@ from pathlib import Path
 from shadowtime.shared.accounting.instants import whole_number
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
-from shadowtime.shared.accounting.systems.job_rows import JobRow, JobRows
+from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow
 from shadowtime.shared.accounting.text_file import first_lines, lines_of
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.cluster import KILLED, LIMIT
@@ -57,7 +57,7 @@ def read(path: Path, _: Reading) -> AccountingRows:
     ----------
     IBM Spectrum LSF 10.1, lsb.acct(5); docs/other-systems.md#lsf.
     """
-    jobs, last = JobRows(), 0
+    jobs, last = AccountedJobs(), 0
     for lines in lines_of(path):
         for number, line in enumerate(lines, last + 1):
             text = line.decode(errors="replace")

@@ -6,7 +6,7 @@ from pathlib import Path
 from shadowtime.shared.accounting.durations import seconds_of
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
-from shadowtime.shared.accounting.systems.job_rows import JobRow, JobRows, instant_of, whole_of
+from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, instant_of, whole_of
 from shadowtime.shared.accounting.text_file import first_lines, lines_of
 from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION
 from shadowtime.shared.cluster import KILLED, LIMIT
@@ -53,7 +53,7 @@ def read(path: Path, _: Reading) -> AccountingRows:
     ----------
     accounting(5) and sge_status(5) of Son of Grid Engine 8.1; docs/other-systems.md#grid-engine.
     """
-    jobs, last = JobRows(), 0
+    jobs, last = AccountedJobs(), 0
     for lines in lines_of(path):
         for number, line in enumerate(lines, last + 1):
             text = line.decode(errors="replace")

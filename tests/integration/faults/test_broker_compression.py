@@ -19,7 +19,7 @@ from shadowtime.shared.stages.topics import DEAD_LETTERS, FLOW
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers.ports import free_port
 from shadowtime.stack.servers.servers import Kafka, Redis
-from tests.integration.faults.test_refused_outputs import answered, publish
+from tests.integration.faults.scheduling_points import answered, publish
 from tests.support.patience import PATIENCE
 from tests.support.real_servers import require
 from tests.support.workers import Workers
