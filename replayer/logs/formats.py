@@ -125,11 +125,11 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
 def _stated_format(path: Path, reading: Reading) -> LogFormat | None:
     """Return the format of a file whose fields or delimiter the user has stated; None if they do not tell."""
     if reading.fields:
-        return formats()["sacct" if is_header(reading.fields, any_case=True) else "table"]
+        return log_formats()["sacct" if is_header(reading.fields, any_case=True) else "table"]
     if reading.delimiter is None:
         return None
     lines = (line.decode(errors="replace") for line in first_lines(beginning_of(path)))
-    return formats()["sacct" if any(header_of(line, reading.delimiter) for line in lines) else "table"]
+    return log_formats()["sacct" if any(header_of(line, reading.delimiter) for line in lines) else "table"]
 
 
 def _name_of(path: Path) -> str:
@@ -148,7 +148,7 @@ def format_of(path: Path) -> LogFormat | None:
     lines = list(filter(bytes.strip, first_lines(head)))
     if not lines or lines[0].startswith(b";") or not any(line.strip(NUMERIC) for line in lines):
         return None
-    known = formats()
+    known = log_formats()
     own = [known[name] for name in known.data if name != "table"]
     for form in own:
         if form.begins(head):
@@ -161,7 +161,7 @@ def format_of(path: Path) -> LogFormat | None:
 
 
 @cache
-def formats() -> Plugins[LogFormat]:
+def log_formats() -> Plugins[LogFormat]:
     """Return all formats by name but the Standard Workload Format, imported on first use."""
     from shadowtime.replayer.logs import batsim, gwf
     from shadowtime.shared.accounting import elasticsearch, filetxt, flux, htcondor, lsf, pbs, sacct, sge, table
@@ -196,6 +196,6 @@ def _unread(path: Path) -> str | None:
             return what
     if (keys := json_keys(head)) or head.lstrip()[:1] in (b"{", b"["):
         shown = ", ".join(sorted(keys)[:10]) or "none"
-        names = ", ".join(sorted(formats().data))
+        names = ", ".join(sorted(log_formats().data))
         return f"JSON of no format that is read; its keys are {shown}; read are {names}"
     return None

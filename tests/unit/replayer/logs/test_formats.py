@@ -148,8 +148,8 @@ class Ours:
 
 
 def test_a_plug_in_reads_its_format_before_tables_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = module.formats.__wrapped__()
-    monkeypatch.setattr(module, "formats", lambda: known)
+    known = module.log_formats.__wrapped__()
+    monkeypatch.setattr(module, "log_formats", lambda: known)
     path = tmp_path / "log"
     path.write_text("ours,1\n1,0,5,65,600,4,1\n2,3,5,65,600,4,1\n")
     with pytest.raises(TraceError, match="2 of 2 rows cannot be read"):
@@ -163,4 +163,4 @@ def test_a_plug_in_that_is_no_format_is_refused() -> None:
     with pytest.raises(
         SettingsError, match=r"log format 'none' is not a valid log format: it has no NAME, begins, read"
     ):
-        module.formats.__wrapped__().register("none", object())  # type: ignore[arg-type]
+        module.log_formats.__wrapped__().register("none", object())  # type: ignore[arg-type]
