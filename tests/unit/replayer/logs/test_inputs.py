@@ -21,16 +21,16 @@ RIGHT = {
     "lsb_acct.txt": [(1001, 10, 3600, 4, MAX_DURATION, 1, None)],
     "sge_accounting.txt": [(4711, 10, 3600, 4, 7200, 1, None)],
     "jobcomp_filetxt.txt": [(4711, 6, 1800, 32, 3600, 1, None)],
-    "swf_no_header.swf": [(1, 65, 600, 1, 900, 0, None), (2, 0, 60, 4, 900, 0, None)],
-    "swf_no_requests.swf": [(1, None, 600, 1, 600, 1, None), (2, None, 60, 4, 60, 1, None)],
-    "swf_partial_executions.swf": [(1, 10, 300, 4, 600, 1, None), (2, 0, 60, 2, 600, 1, None)],
+    "swf_no_header.txt": [(1, 65, 600, 1, 900, 0, None), (2, 0, 60, 4, 900, 0, None)],
+    "swf_no_requests.txt": [(1, None, 600, 1, 600, 1, None), (2, None, 60, 4, 60, 1, None)],
+    "swf_partial_executions.txt": [(1, 10, 300, 4, 600, 1, None), (2, 0, 60, 2, 600, 1, None)],
 }
 """Number, wait, run time, processors, requested time, status and GPUs of each job."""
 
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_each_input_has_the_right_values(name: str) -> None:
-    requests: Requests = "actual" if name == "swf_no_requests.swf" else "as-logged"
+    requests: Requests = "actual" if name == "swf_no_requests.txt" else "as-logged"
     workload = prepare(read_trace(INPUTS / name), requests=requests)
     assert [
         (job.job_number, job.wait_time, job.run_time, job.processors, job.requested_time, job.status, job.gpus)
@@ -40,4 +40,4 @@ def test_each_input_has_the_right_values(name: str) -> None:
 
 def test_a_log_without_requests_names_the_options() -> None:
     with pytest.raises(TraceError, match=r"--requests actual .* --requests queue-maximum"):
-        prepare(read_trace(INPUTS / "swf_no_requests.swf"))
+        prepare(read_trace(INPUTS / "swf_no_requests.txt"))
