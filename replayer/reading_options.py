@@ -26,6 +26,9 @@ class ReadingOptions:
             metavar="NAME=COLUMN,…", help="Columns by our names, as in submit=t,limit=l:min; NAME= leaves one out."
         ),
     ] = None
+    preset: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Columns of a published data set: see docs/datasets.md.")
+    ] = None
     time_zone: Annotated[
         str | None, typer.Option(metavar="ZONE", help="Of dates that tell of none, as Europe/Berlin; else UTC.")
     ] = None
@@ -65,10 +68,11 @@ def reading_of(options: ReadingOptions) -> "Reading":
     typed["fields"] = tuple((options.fields or "").split(",")) if options.fields else ()
     if options.delimiter == "":
         raise SettingsError("--delimiter: expected at least one character")
-    if columns := typed.pop("columns"):
-        from shadowtime.shared.accounting import parse_columns  # here: few logs are tables
+    columns, preset = typed.pop("columns"), typed.pop("preset")
+    if columns or preset:
+        from shadowtime.shared.accounting import parse_columns, preset_columns  # here: few logs are tables
 
-        typed["columns"] = parse_columns(columns)
+        typed["columns"] = (preset_columns(preset) if preset else {}) | parse_columns(columns or [])
     return Reading(**typed)
 
 

@@ -96,6 +96,13 @@ MAX_GZIP_MEMBERS = 16
 MAX_LOG_SIZE = 2**30
 """Bytes of a log, once unpacked."""
 
+MAX_JSON = 2**29
+"""Bytes of JSON that is one object, once unpacked: a table, or the output of `sacct --json`. It takes several times
+this memory."""
+
+MAX_DICTIONARY = 2**28
+"""Bytes of memory that unpacking may take. `xz -9` takes 65 MiB."""
+
 MAX_LINES = 2**24
 """Lines of a log, including empty lines and comments."""
 

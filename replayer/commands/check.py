@@ -31,7 +31,9 @@ COUNTED = {
 
 @with_reading_options
 def check(
-    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="SWF, sacct, PBS, CSV or Parquet.")],
+    log: Annotated[
+        str, typer.Argument(metavar="LOG[@PROCESSORS]", help="SWF, accounting (sacct, PBS, LSF, …), CSV or Parquet.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Say it as one line of JSON.")] = False,
     describe: Annotated[
         bool, typer.Option("--describe", help="Also the means, medians and shapes by which papers describe a log.")

@@ -35,7 +35,9 @@ def header_of(workload: "Workload", note: str) -> dict[str, str]:
 
 @with_reading_options
 def convert(
-    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="SWF, sacct, PBS, CSV or Parquet.")],
+    log: Annotated[
+        str, typer.Argument(metavar="LOG[@PROCESSORS]", help="SWF, accounting (sacct, PBS, LSF, …), CSV or Parquet.")
+    ],
     place: Annotated[Path | None, typer.Argument(metavar="[OUT]", help="FILE.swf, .swf.gz, .csv or .parquet")] = None,
     option: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="OUT", help="The same, as an option.")

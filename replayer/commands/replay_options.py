@@ -29,7 +29,7 @@ class Options(ReadingOptions):
         list[str] | None,
         typer.Argument(
             metavar="[LOG[@PROCESSORS]]…",
-            help="SWF, sacct, PBS, CSV or Parquet. Several: several clusters. None: the bundled one.",
+            help="SWF, accounting (sacct, PBS, LSF, …), CSV or Parquet. Several: clusters. None: the bundled one.",
         ),
     ] = None
     policy: Annotated[list[str] | None, typer.Option(metavar="SPEC", help="Repeat to compare; see --list.")] = None

@@ -7,7 +7,7 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.replayer.logs.chunked_workload import read_in_pieces
     from shadowtime.replayer.logs.description import SHAPES, described
-    from shadowtime.replayer.logs.formats import AS_READ, format_of, read_trace, trace_of_frame
+    from shadowtime.replayer.logs.formats import AS_READ, format_of, log_formats, read_trace, trace_of_frame
     from shadowtime.replayer.logs.frame_files import require_parquet, write_columns
     from shadowtime.replayer.logs.other_schedule import read_starts, real_starts
     from shadowtime.replayer.logs.perturbed_copies import perturbed

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from shadowtime.replayer.logs.quality import processors_in_use
+from shadowtime.replayer.logs.machine_size import peak_of
 from shadowtime.replayer.logs.swf import table_of
 from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import MAX_MACHINE
@@ -113,7 +113,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         (more if field == "qos_number" else table)[field] = numbered[words.codes]
 
     table["partition_number"] = np.where(pool == UNKNOWN, UNKNOWN, pool + 1)
-    peak = _peak(table, order)
+    peak = peak_of({name: column[order] for name, column in table.items()})
     more = {name: column[order] for name, column in more.items() if (column[order] != UNKNOWN).any() or name == "pool"}
     return Trace(
         name,
@@ -250,14 +250,3 @@ def _columns(
 
 def _example(rows: AccountingRows, row: int) -> str:
     return f"job {int(rows.column('job_number')[row])}, line {int(rows.lines[row])}"
-
-
-def _peak(table: dict[str, Integers], order: Integers) -> int:
-    """Return the maximum number of processors in use at any time, but at least the largest request."""
-    begun = order[table["wait_time"][order] >= 0]
-    begun = begun[table["run_time"][begun] > 0]
-    start = table["submit_time"][begun] + table["wait_time"][begun]
-    end = start + table["run_time"][begun]
-    held = table["requested_processors"][begun]
-    most = int(processors_in_use(start, end, held).max(initial=0))
-    return max(most, int(table["requested_processors"][order].max()))

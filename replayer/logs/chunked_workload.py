@@ -9,10 +9,11 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from shadowtime.replayer.logs.swf import FIELDS, SwfBlock, notes_on, read_pieces
+from shadowtime.replayer.logs.swf import FIELDS, SwfBlock, notes_on, read_pieces, require_few_odd
 from shadowtime.replayer.logs.trace import Trace, trace_name
 from shadowtime.replayer.logs.workload import Workload, at_load, machine_of, none_left, selected
 from shadowtime.replayer.options import Oversized, Requests, Sizes
+from shadowtime.shared.accounting import UNREADABLE, OddRows
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.cluster import Job
 from shadowtime.shared.errors import SettingsError, TraceError
@@ -125,10 +126,15 @@ def read_in_pieces(
         raise SettingsError(f"requests {requests}: needs the whole log at once; leave out --in-pieces")
     read = partial(_pieces, path, processors, oversized, requests, sizes, limit, load, recorded=recorded)
     skipped: Counter[str] = Counter()
-    jobs = aligned = longer = 0
-    for piece, block in read():
+    jobs = lines = aligned = longer = 0
+    odd = OddRows()
+    for piece, block in read(odd=odd):
         jobs, aligned, longer = jobs + len(block), aligned + block.aligned, longer + piece.longer
+        lines += len(piece.table)
         skipped.update(block.skipped)
+    require_few_odd(path, odd, lines, lenient=False)
+    if odd.count:
+        skipped[UNREADABLE] = odd.count
     workload = LongWorkload(
         block.name,
         block.processors,
@@ -141,7 +147,7 @@ def read_in_pieces(
     )
     if not jobs:
         raise none_left(workload)
-    return workload, notes_on(longer)
+    return workload, ((odd.note(lines),) if odd.count else ()) + notes_on(longer)
 
 
 def _blocks(read: Callable[[], Iterator[tuple[SwfBlock, Workload]]]) -> Iterator[Workload]:
@@ -158,12 +164,17 @@ def _pieces(
     load: float,
     *,
     recorded: bool,
+    odd: OddRows | None = None,
 ) -> Iterator[tuple[SwfBlock, Workload]]:
-    """Yield each block of a log with the workload of its jobs to replay, until there are `limit` such jobs."""
+    """Yield each block of a log with the workload of its jobs to replay, until there are `limit` such jobs.
+
+    Invalid lines are counted in `odd`.
+    """
     header: dict[str, str] = {}
+    odd = OddRows() if odd is None else odd
     last = np.full((1, len(FIELDS)), -1, dtype=np.int64)
     last[0, SUBMIT_TIME] = -MAX_TIME
-    for piece in read_pieces(path, header):
+    for piece in read_pieces(path, header, odd):
         _require_order(path, piece, last)
         last = piece.table[-1:]
         trace = Trace(trace_name(path), header, piece.table)
@@ -185,5 +196,5 @@ def _require_order(path: Path, piece: SwfBlock, last: Integers) -> None:
             before, now = table[at : at + 2, column].tolist()
             raise TraceError(
                 f"{path}, line {piece.lines[at]}: {what} {now} after {before}; --in-pieces needs jobs in order of "
-                "submission, numbered in that order"
+                "submission, numbered in that order, and one line for each job"
             )

@@ -1,9 +1,9 @@
 """All log formats by name, recognised by the beginning of a file."""
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import Trace
@@ -17,24 +17,55 @@ from shadowtime.shared.accounting import (
     is_header,
     is_pipe,
     is_table,
+    json_keys,
     kept,
 )
 from shadowtime.shared.errors import SettingsError, TraceError
+from shadowtime.shared.plugins import Plugins
 
 
-class Format(NamedTuple):
-    """A log format: a test of the beginning of a file, and the function that reads the file."""
+class LogFormat(Protocol):
+    """A log format, mostly a module. `docs/plugins.md` explains how another distribution adds one.
 
-    begins: Callable[[bytes], bool]
-    read: Callable[[Path, Reading], AccountingRows]
+    `NAME` is what messages call the format.
+    """
+
+    NAME: str
+
+    def begins(self, head: bytes, /) -> bool:
+        """Return whether a file has this format, from its beginning, unpacked and without a byte order mark."""
+        ...
+
+    def read(self, path: Path, reading: Reading, /) -> AccountingRows | Trace:
+        """Return the rows of a file, or the log as a whole."""
+        ...
 
 
 STANDARD = (".swf", *(f".swf{suffix}" for suffix in SUFFIXES))
 
 AS_READ = Reading()
 
-NUMERIC = b"0123456789+-. \t\r"
+NUMERIC = b"0123456789+-.; \t\r"
 """All characters that a job line in the Standard Workload Format may have."""
+
+WHOLE_LOGS = ("Batsim", "Grid Workload Format")
+"""Formats that are logs, not accounting: the options for accounting do not apply to them."""
+
+UNREAD = {
+    b"SQLite format 3": "an SQLite database; export the table of jobs as CSV",
+    b"\x89HDF": "an HDF5 file; export the table of jobs as CSV or Parquet",
+    b"PK\x03\x04": "a zip archive or an Excel table; unpack it, or export the table of jobs as CSV",
+    b"ORC": "an ORC file; export the table of jobs as CSV or Parquet",
+    b"Obj\x01": "an Avro file; export the table of jobs as CSV or Parquet",
+    b"ARROW1": "an Arrow file; export the table of jobs as CSV or Parquet",
+    b"-- MySQL dump": "a dump of a MySQL database; export the table of jobs as CSV",
+    b"-- MariaDB dump": "a dump of a MariaDB database; export the table of jobs as CSV",
+    b"-- PostgreSQL database dump": "a dump of a PostgreSQL database; export the table of jobs as CSV",
+    b'"JOB_NEW"': "LSF's file of events, lsb.events; use lsb.acct of the same folder",
+    b"#!": "a script",
+    b"<": "XML or HTML; HTCondor's history can be printed with condor_history -json",
+}
+"""Formats that cannot be read, by the first bytes of a file, with the way out."""
 
 
 def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
@@ -60,25 +91,31 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
             except TraceError as error:
                 raise TraceError(str(error).replace(str(copy), name).replace(copy.name, name)) from None
     form = _stated_format(path, reading) or format_of(path)
-    if form is None:
-        if reading != AS_READ and path.is_file():
-            raise SettingsError(
-                f"{path} is read as a log in the Standard Workload Format; these options do not apply to it: "
-                "--columns, --time-zone, --pools and --names are for accounting files, and tables with commas"
-            )
+    if (form is None or form.NAME in WHOLE_LOGS) and replace(reading, lenient=False) != AS_READ and path.is_file():
+        kind = "the Standard Workload Format" if form is None else form.NAME
+        raise SettingsError(
+            f"{path} is read as a log in {kind}; these options do not apply to it: --columns, --time-zone, --pools "
+            "and --names are for accounting files, and tables with commas"
+        )
+    from shadowtime.replayer.logs.machine_size import with_sizes
 
-        return read_swf(path)
+    if form is None:
+        if what := _unread(path):
+            raise TraceError(f"{path}: this is {what}")
+        return with_sizes(read_swf(path, lenient=reading.lenient))
 
     from shadowtime.replayer.logs.accounted_log import trace_of
     from shadowtime.shared.accounting import read_names, read_parts
 
-    if reading.columns and form not in (formats()["sacct"], formats()["table"]):
+    if reading.columns and form.NAME not in ("sacct", "table"):
         raise SettingsError(f"{path}: --columns is only for tables and output of sacct")
     if reading.names_key is not None and reading.names is None:
         raise SettingsError("--names-key needs --names FILE, where the names are kept")
     parts = None if reading.pools is None else read_parts(reading.pools)
     names = read_names(reading.names, reading.names_key)
     rows = form.read(path, reading)
+    if isinstance(rows, Trace):
+        return with_sizes(rows)
     rows.require_few_odd(path, lenient=reading.lenient)
     trace = trace_of(_name_of(path), rows, reading, names, parts)
     if reading.names is not None:
@@ -86,17 +123,17 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     return trace
 
 
-def _stated_format(path: Path, reading: Reading) -> Format | None:
+def _stated_format(path: Path, reading: Reading) -> LogFormat | None:
     """Return the format of a file whose fields or delimiter the user has stated; None if they do not tell."""
     if reading.fields:
-        return formats()["sacct" if is_header(reading.fields, any_case=True) else "table"]
+        return log_formats()["sacct" if is_header(reading.fields, any_case=True) else "table"]
     if reading.delimiter is None and not is_table(reading.columns):
         return None
     lines = [line.decode(errors="replace") for line in first_lines(beginning_of(path))]
     if is_table(reading.columns):
         shape = header_of(lines[0], reading.delimiter)
-        return formats()["table"] if shape is not None and shape.delimiter != " " else None
-    return formats()["sacct" if any(header_of(line, reading.delimiter) for line in lines) else "table"]
+        return log_formats()["table"] if shape is not None and shape.delimiter != " " else None
+    return log_formats()["sacct" if any(header_of(line, reading.delimiter) for line in lines) else "table"]
 
 
 def _name_of(path: Path) -> str:
@@ -121,20 +158,63 @@ def trace_of_frame(frame: Any, reading: Reading = AS_READ) -> Trace:
     return trace_of("frame", table.read_frame(frame, reading), reading, read_names(None, None), parts)
 
 
-def format_of(path: Path) -> Format | None:
-    """Return the format that a file's first line shows; None for the Standard Workload Format and unknown formats."""
+def format_of(path: Path) -> LogFormat | None:
+    """Return the format that the beginning of a file shows; None for the Standard Workload Format and unknown formats.
+
+    Plug-ins are asked after all formats but `table`, which accepts any file with a comma in its first line.
+    """
     head = beginning_of(path)
-    line = next(filter(bytes.strip, first_lines(head)), b"")
-    if line.startswith(b";") or not line.strip(NUMERIC):
+    lines = list(filter(bytes.strip, first_lines(head)))
+    if not lines or lines[0].startswith(b";") or not any(line.strip(NUMERIC) for line in lines):
         return None
-    for name, form in formats().items():
-        if form.begins(head) and not (name == "table" and path.name.endswith(STANDARD)):
+    known = log_formats()
+    own = [known[name] for name in known.data if name != "table"]
+    for form in own:
+        if form.begins(head):
             return form
+    for name in known.plugged_in():
+        if known[name].begins(head):
+            return known[name]
+    table = known["table"]
+    return table if table.begins(head) and not path.name.endswith(STANDARD) else None
+
+
+@cache
+def log_formats() -> Plugins[LogFormat]:
+    """Return all formats by name but the Standard Workload Format, imported on first use."""
+    from shadowtime.replayer.logs import batsim, gwf
+    from shadowtime.shared.accounting import elasticsearch, filetxt, flux, htcondor, lsf, pbs, sacct, sge, table
+
+    readers: tuple[LogFormat, ...] = (
+        sacct,
+        pbs,
+        lsf,
+        sge,
+        filetxt,
+        elasticsearch,
+        htcondor,
+        flux,
+        batsim,
+        gwf,
+        table,
+    )
+    return Plugins("log format", {reader.NAME: reader for reader in readers}, "log_formats", _fault)
+
+
+def _fault(loaded: object, _: str) -> str | None:
+    """Return why a plug-in is no log format; None if it is one."""
+    lacking = [name for name in ("NAME", "begins", "read") if not hasattr(loaded, name)]
+    return f"it has no {', '.join(lacking)}" if lacking else None
+
+
+def _unread(path: Path) -> str | None:
+    """Return what a file is that no format accepts, and what to do; None if nobody knows."""
+    head = beginning_of(path)
+    for beginning, what in UNREAD.items():
+        if head.lstrip().startswith(beginning):
+            return what
+    if (keys := json_keys(head)) or head.lstrip()[:1] in (b"{", b"["):
+        shown = ", ".join(sorted(keys)[:10]) or "none"
+        names = ", ".join(sorted(log_formats().data))
+        return f"JSON of no format that is read; its keys are {shown}; read are {names}"
     return None
-
-
-def formats() -> dict[str, Format]:
-    """Return the accounting formats by name, imported on first use. `table` is last: it is the fallback."""
-    from shadowtime.shared.accounting import pbs, sacct, table
-
-    return {reader.NAME: Format(reader.begins, reader.read) for reader in (sacct, pbs, table)}

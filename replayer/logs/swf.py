@@ -6,12 +6,12 @@ import warnings
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, NoReturn
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from shadowtime.replayer.logs.trace import Trace, trace_name
-from shadowtime.shared.accounting import lines_of
+from shadowtime.shared.accounting import UNREADABLE, OddRows, lines_of
 from shadowtime.shared.bounds import MAX_HEADER_SIZE, MAX_INTEGER, MAX_TIME
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.kernels import Floats, Integers
@@ -45,29 +45,35 @@ BLOCK = 4096
 MAX_VALUES = np.array([MAX_TIME if name in ("submit_time", "wait_time") else MAX_INTEGER for name in FIELDS])
 """Maximum value of each field. A float represents every integer up to it exactly."""
 
+PARTIAL = (2, 3, 4)
+"""Statuses of partial executions of a job: to be continued, the last and completed, the last and failed."""
+
 _HEADER = re.compile(r";\s*([A-Z]\w*):(?:\s+(.*))?$")
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)")
 _NUMERIC_BYTES = b"0123456789+-. \t\n\v\f"
 
 
-def read_swf(path: str | os.PathLike[str]) -> Trace:
+def read_swf(path: str | os.PathLike[str], *, lenient: bool = False) -> Trace:
     """Read a log in the Standard Workload Format, plain or compressed by gzip (whatever its name).
 
     Parameters
     ----------
     path : str or os.PathLike
         Path of the file. Its name without `.swf` and `.gz` becomes the name of the trace.
+    lenient : bool
+        Whether more than a tenth of the job lines may be odd.
 
     Returns
     -------
     Trace
-        Every job of the log, sorted by submit time and job number. Fractions of a second are cut off.
+        Every job of the log, sorted by submit time and job number. Fractions of a second are cut off. A line that is
+        neither a comment nor 18 numbers, or that repeats a job number, is odd: it is left out and counted.
 
     Raises
     ------
     TraceError
-        If the file cannot be read, holds no job, repeats a job number, or has a line that is neither a
-        comment nor 18 numbers. The error names the file, the line and the fault.
+        If the file cannot be read, holds no job, or too many lines are odd. The error names the file, the line
+        and the fault.
 
     Examples
     --------
@@ -81,9 +87,13 @@ def read_swf(path: str | os.PathLike[str]) -> Trace:
     docs/algorithms.md#sources (SWF 2.2).
     """
     path = Path(path)
-    header, table, notes = read_text(path)
+    odd = OddRows()
+    header, table, notes = read_text(path, odd)
+    require_few_odd(path, odd, len(table), lenient=lenient)
+    left_out = {UNREADABLE: (odd.count, odd.quoted)} if odd.count else {}
+    notes = (odd.note(len(table)), *notes) if odd.count else notes
     order = np.lexsort((table[:, FIELDS.index("job_number")], table[:, FIELDS.index("submit_time")]))
-    return Trace(trace_name(path), header, table[order], notes)
+    return Trace(trace_name(path), header, table[order], notes, left_out=left_out)
 
 
 class SwfBlock(NamedTuple):
@@ -95,15 +105,28 @@ class SwfBlock(NamedTuple):
     """Number of lines with more than 18 values."""
 
 
-def read_pieces(path: Path, header: dict[str, str]) -> Iterator[SwfBlock]:
-    """Yield the jobs of a log in blocks of several thousand, in the order of the file. Add comments to `header`.
+def require_few_odd(path: Path, odd: OddRows, jobs: int, *, lenient: bool) -> None:
+    """Raise `TraceError` if a file has no job line, or too many of its lines are odd. `jobs` counts the others."""
+    if jobs:
+        odd.require_few(path, jobs, lenient=lenient)
+        return
+    if not odd.count:
+        raise TraceError(f"{path}: it has no job line")
+    line, reason = odd.first[0]
+    raise TraceError(f"{path}, line {line}: {reason}; is this a Standard Workload Format file?")
+
+
+def read_pieces(path: Path, header: dict[str, str], odd: OddRows) -> Iterator[SwfBlock]:
+    """Yield the jobs of a log in blocks of several thousand, in the order of the file.
+
+    Add comments to `header`, and lines that are neither comments nor jobs to `odd`.
 
     Raises
     ------
     TraceError
-        As in `read_text`, except for repeated job numbers.
+        If the file cannot be read, or its header is too large.
     """
-    of_header, last, empty = 0, 0, True
+    of_header, last = 0, 0
     for lines in lines_of(path):
         rows: list[bytes] = []
         values: list[int] = []
@@ -117,35 +140,79 @@ def read_pieces(path: Path, header: dict[str, str]) -> Iterator[SwfBlock]:
                         raise TraceError(msg)
             else:
                 values.append(number)
-                rows.append(row)
+                rows.append(_spaced(row) if b";" in row else row)
 
         last += len(lines)
-        if rows:
-            yield SwfBlock(np.array(values, dtype=np.int64), *_table(path, values, rows, hint=empty))
-            empty = False
-
-    if empty:
-        msg = f"{path}: it has no job line"
-        raise TraceError(msg)
+        block = _block(values, rows, odd)
+        if len(block.table):
+            yield block
 
 
-def read_text(path: Path) -> tuple[dict[str, str], Integers, tuple[str, ...]]:
+def read_text(path: Path, odd: OddRows) -> tuple[dict[str, str], Integers, tuple[str, ...]]:
     """Return the header, the (n, 18) table of jobs in the order of the file, and notes on oddities.
+
+    Invalid lines, and lines that repeat a job number, count as `odd`.
 
     Raises
     ------
     TraceError
-        If the file cannot be read, holds no job, repeats a job number, or has an invalid line. The error names the
-        line.
+        If the file cannot be read.
     """
     header: dict[str, str] = {}
-    pieces = list(read_pieces(path, header))
-    whole = np.concatenate([piece.table for piece in pieces])
-    _refuse_repeated(path, np.concatenate([piece.lines for piece in pieces]), whole[:, 0])
-    notes = notes_on(sum(piece.longer for piece in pieces))
+    pieces = list(read_pieces(path, header, odd)) or [_block([], [], odd)]
+    lines, whole = (np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("lines", "table"))
+    kept, whole, notes = _joined_executions(whole)
+    whole = whole[_unique(lines[kept], whole, odd)]
+    notes = notes_on(sum(piece.longer for piece in pieces)) + notes
     if unordered := int(np.count_nonzero(np.diff(whole[:, 1]) < 0)):
         notes += (f"{unordered} lines were not in order of submit time",)
     return header, whole, notes
+
+
+def _joined_executions(table: Integers) -> tuple[Integers, Integers, tuple[str, ...]]:
+    """Join the lines of each job that was checkpointed: a summary, and a line for each partial execution.
+
+    A job is its summary. Without a summary, it is its first execution, with the run time of all of them and the outcome
+    of the last one. A summary without a run time gets that of its executions.
+
+    Returns
+    -------
+    rows
+        The row of `table` that each job is at.
+    joined
+        Table of shape (jobs, 18).
+    notes
+        A note for the user if lines were joined.
+
+    References
+    ----------
+    docs/algorithms.md#sources (SWF 2.2, field 11).
+    """
+    numbers, status = table[:, 0], table[:, FIELDS.index("status")]
+    partial = np.isin(status, PARTIAL)
+    if not partial.any():
+        return np.arange(len(table)), table, ()
+
+    order = np.flatnonzero(np.isin(numbers, numbers[partial]))
+    order = order[np.lexsort((partial[order], numbers[order]))]  # the summary first, the rest as in the file
+    first = np.flatnonzero(np.r_[True, np.diff(numbers[order]) != 0])
+    rows, last = order[first], order[np.r_[first[1:], len(order)] - 1]
+    run_time = table[order, FIELDS.index("run_time")]
+    run_time = np.add.reduceat(np.where(partial[order], np.maximum(run_time, 0), 0), first)
+    joined = table.copy()
+    most = np.maximum.reduceat(table[order], first)
+    of_first = [FIELDS.index(name) for name in ("submit_time", "wait_time", "run_time", "status")]
+    most[:, of_first] = table[rows][:, of_first]
+    joined[rows] = np.where(table[rows] < 0, most, table[rows])
+    alone = partial[rows]
+    at = FIELDS.index("run_time")
+    joined[rows, at] = np.where(alone | (table[rows, at] < 0), run_time, table[rows, at])
+    joined[rows[alone], FIELDS.index("status")] = np.array([-1, 1, 0])[status[last[alone]] - PARTIAL[0]]
+    kept = ~partial
+    kept[rows] = True
+    lines = int(np.count_nonzero(~kept))
+    notes = (f"{lines} lines of partial executions count with their jobs",) if lines else ()
+    return np.flatnonzero(kept), joined[kept], notes
 
 
 def notes_on(longer: int) -> tuple[str, ...]:
@@ -219,23 +286,47 @@ def _texts(header: Mapping[str, str], table: Integers) -> Iterator[bytes]:
         yield "".join(" ".join(map(str, row)) + "\n" for row in table[start : start + BLOCK].tolist()).encode()
 
 
-def _table(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) -> tuple[Integers, int]:
-    """Return job lines as a table of shape (n, 18), and the number of lines with extra fields.
+def _block(numbers: list[int], rows: list[bytes], odd: OddRows) -> SwfBlock:
+    """Return the jobs of some lines, and count the invalid lines in `odd`."""
+    table, longer = _table(rows)
+    if table is None:
+        faults = [_fault_of(row) for row in rows]
+        for number, fault in zip(numbers, faults, strict=True):
+            if fault is not None:
+                odd.add(number, fault)
+        valid = [at for at, fault in enumerate(faults) if fault is None]
+        numbers = [numbers[at] for at in valid]
+        table, longer = _table([rows[at] for at in valid])
+        if table is None:
+            raise AssertionError("a job line that is neither valid nor invalid")
+    return SwfBlock(np.array(numbers, dtype=np.int64), table, longer)
 
-    `hint` says that the first line is the first job line of the file. An error in this line then suggests that the file
-    is not SWF.
-    """
+
+def _table(rows: list[bytes]) -> tuple[Integers | None, int]:
+    """Return a table of shape (n, 18), or None if a line is invalid, and the number of lines with extra fields."""
+    if not rows:
+        return np.empty((0, len(FIELDS)), dtype=np.int64), 0
     widths = [len(row.split()) for row in rows]
     longer = sum(width > len(FIELDS) for width in widths)
     if longer:
         rows = [b" ".join(row.split()[: len(FIELDS)]) for row in rows]
     values = _numbers(b"\n".join(rows))
     if min(widths) < len(FIELDS) or values is None or values.size != len(rows) * len(FIELDS):
-        _refuse(path, numbers, rows, hint=hint)
+        return None, 0
     table = values.reshape(-1, len(FIELDS))
-    if (np.abs(table) > MAX_VALUES).any():
-        _refuse(path, numbers, rows, hint=hint)
-    return table.astype(np.int64), longer
+    return (None, 0) if (np.abs(table) > MAX_VALUES).any() else (table.astype(np.int64), longer)
+
+
+def _spaced(row: bytes) -> bytes:
+    """Return a job line whose fields are separated by semicolons, or end in a comment, with spaces instead.
+
+    >>> _spaced(b"1;0;;600"), _spaced(b"1 0 -1 600 ; checkpointed")
+    (b'1 0 -1 600', b'1 0 -1 600')
+    """
+    fields = row.split(b";")
+    if len(fields[0].split()) > 1:
+        return fields[0].rstrip()
+    return b" ".join(field.strip() or b"-1" for field in fields)
 
 
 def _numbers(text: bytes) -> Floats | None:
@@ -252,38 +343,39 @@ def _numbers(text: bytes) -> Floats | None:
     return values
 
 
-def _refuse(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) -> NoReturn:
-    """Raise `TraceError` for the first invalid job line."""
-    asked = "; is this a Standard Workload Format file?"
-    for number, row in zip(numbers, rows, strict=True):
-        why = asked if hint and number == numbers[0] else ""
-        fields = row.split()
-        for position, field in enumerate(fields[: len(FIELDS)], 1):
-            shown = field[:30].decode(errors="replace")
-            if not _NUMBER.fullmatch(field):
-                msg = f"{path}, line {number}: field {position} is {shown!r}, not a number{why}"
-                raise TraceError(msg)
-            if abs(float(field)) > (most := MAX_VALUES[position - 1]):
-                name = FIELDS[position - 1].replace("_", " ")
-                msg = f"{path}, line {number}: field {position} is {shown}, beyond {most}, the largest {name}"
-                raise TraceError(msg)
+def _fault_of(row: bytes) -> str | None:
+    """Return why a job line is invalid; None if it is valid.
 
-        if len(fields) < len(FIELDS):
-            msg = f"{path}, line {number}: {len(fields)} fields; a job line has {len(FIELDS)}{why}"
-            raise TraceError(msg)
+    >>> _fault_of(b"1 0 5 soon"), _fault_of(b" ".join([b"1"] * 18))
+    ("field 4 is 'soon', not a number", None)
+    """
+    fields = row.split()
+    for position, field in enumerate(fields[: len(FIELDS)], 1):
+        shown = field[:30].decode(errors="replace")
+        if not _NUMBER.fullmatch(field):
+            return f"field {position} is {shown!r}, not a number"
+        if abs(float(field)) > (most := MAX_VALUES[position - 1]):
+            name = FIELDS[position - 1].replace("_", " ")
+            return f"field {position} is {shown}, beyond {most}, the largest {name}"
 
-    msg = f"{path}: not in the Standard Workload Format"
-    raise TraceError(msg)
+    if len(fields) < len(FIELDS):
+        return f"{len(fields)} fields; a job line has {len(FIELDS)}"
+    return None
 
 
-def _refuse_repeated(path: Path, numbers: Integers, job_numbers: Integers) -> None:
-    """Raise if a job number is negative or repeated. All other code identifies a job by its number."""
-    order = np.argsort(job_numbers, kind="stable")
-    ranked = job_numbers[order]
-    if ranked[0] < 0:
-        msg = f"{path}, line {numbers[order[0]]}: job number {ranked[0]} is negative"
-        raise TraceError(msg)
-    for again in np.flatnonzero(ranked[1:] == ranked[:-1])[:1]:
-        first, second = numbers[order[again]], numbers[order[again + 1]]
-        msg = f"{path}: job number {ranked[again]} on line {first} and again on line {second}"
-        raise TraceError(msg)
+def _unique(lines: Integers, table: Integers, odd: OddRows) -> Integers:
+    """Return the rows of the jobs whose number is neither negative nor repeated. All other rows count as odd.
+
+    All other code identifies a job by its number.
+    """
+    numbers = table[:, 0]
+    first = dict(zip(numbers[::-1].tolist(), lines[::-1].tolist(), strict=True))
+    order = np.unique(numbers, return_index=True)[1]
+    kept = np.zeros(len(numbers), dtype=np.bool_)
+    kept[order] = True
+    kept &= numbers >= 0
+    for row in np.flatnonzero(~kept).tolist():
+        number, line = int(numbers[row]), int(lines[row])
+        again = f"job number {number} on line {first[number]} and again on line {line}"
+        odd.add(line, f"job number {number} is negative" if number < 0 else again)
+    return np.flatnonzero(kept)

@@ -189,18 +189,17 @@ def ask(
 def create_topics(context: typer.Context) -> None:
     """Create the missing topics. Where Kafka has access control, an administrator must do this.
 
-    With --retention-hours, the retention of existing topics is set, too.
+    Existing topics are set to store messages as they are sent. With --retention-hours, their retention is set, too.
     """
     with lasting_imports():
         import asyncio
 
-        from shadowtime.shared.streaming import keep_topics, prepare_topics, read_settings
+        from shadowtime.shared.streaming import keep_compression, keep_topics, prepare_topics, read_settings
 
     settings = read_settings(context.args, "admin")
     start_logging(settings.log_format, "topics", logging.WARNING)
     partitions = asyncio.run(prepare_topics(settings))
-    if "retention_hours" in settings.model_fields_set:
-        asyncio.run(keep_topics(settings))
+    asyncio.run(keep_topics(settings) if "retention_hours" in settings.model_fields_set else keep_compression(settings))
     say(f"{len(topics.FLOW) + 1} topics of {partitions} partitions")
 
 

@@ -59,7 +59,18 @@ if TYPE_CHECKING:
         sacct,
         sacct_rows,
     )
-    from shadowtime.shared.accounting.tables import table
+    from shadowtime.shared.accounting.systems import (
+        elasticsearch,
+        filetxt,
+        flux,
+        htcondor,
+        json_keys,
+        json_records,
+        lsf,
+        sge,
+        whole_of,
+    )
+    from shadowtime.shared.accounting.tables import preset_columns, table
     from shadowtime.shared.accounting.text_file import (
         SUFFIXES,
         beginning_of,

@@ -1,14 +1,16 @@
-"""Accounting files of OpenPBS and PBS Pro: one record for each event of a job."""
+"""Accounting files of OpenPBS, PBS Pro and Torque: one record for each event of a job."""
 
+import re
 from pathlib import Path
 
 from shadowtime.shared.accounting.instants import Instants, zone_of
-from shadowtime.shared.accounting.pbs_records import DELETED, RECORD, PbsJobs, PbsLife
-from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
+from shadowtime.shared.accounting.pbs_records import DELETED, RECORD, RESERVATION, PbsJobs, PbsLife
+from shadowtime.shared.accounting.reading import NUMBERS, UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.text_file import first_lines, lines_of
-from shadowtime.shared.errors import TraceError
 
 NAME = "PBS"
+
+_OF_RESERVATION = re.compile(rb"[^;]*;[^;]*;" + RESERVATION.pattern.encode())
 
 
 def begins(head: bytes) -> bool:
@@ -22,10 +24,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     A record's attributes have Unix times in seconds. `ctime` is the submission, `etime` the time from which the job may
     run, and `start` and `end` are those of the run. The date of the record itself is local wall-clock time.
 
-    Raises
-    ------
-    TraceError
-        If a line is not a record. The message names the line.
+    A line that is not a record counts as an odd row.
 
     References
     ----------
@@ -39,11 +38,14 @@ def read(path: Path, reading: Reading) -> AccountingRows:
             try:
                 life = jobs.take(line.decode(errors="surrogateescape"), number)
             except ValueError as error:
-                raise TraceError(f"{path}, line {number}: {error}") from error
-
-            if life is None or life.kind in ("Q", "S"):
+                rows.odd.add(number, str(error))
                 continue
-            if life.kind == "M":
+
+            if life is None and _OF_RESERVATION.match(line):
+                rows.leave_out("about a reservation", 1, f"line {number}")
+            elif life is None or life.kind in ("Q", "S"):
+                rows.passed_over += bool(line.strip())
+            elif life.kind == "M":
                 rows.leave_out("moved to another server", 1, f"job {life.job}, line {number}")
             elif life.kind in DELETED and not life.known:
                 rows.leave_out("deleted; the file has no other record of the job", 1, f"job {life.job}, line {number}")
@@ -55,11 +57,18 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     for job, known in jobs.waiting.items():
         state = "still waiting" if known.started == UNKNOWN else "still running"
         rows.leave_out(state, 1, f"job {job}, line {known.line}")
+        rows.passed_over -= 1  # its last record is counted as this job now
     if taken:
-        numbers = {name: [life.numbers[name] for life in taken] for name in taken[0].numbers}
+        numbers = {name: [life.numbers[name] for life in taken] for name in NUMBERS if name in taken[0].numbers}
         words = {name: [life.words[name] for life in taken] for name in taken[0].words}
         rows.extend([life.line for life in taken], numbers, words)
 
-    if instants.assumed:
+    differing = [life for life in taken if life.numbers["requested"] not in (UNKNOWN, life.numbers["processors"])]
+    if differing:
+        rows.notes.append(
+            f"{len(differing):,} jobs held another number of processors than nodes=N:ppn=M requests, and count with "
+            f"those that they held; first job {differing[0].job}, line {differing[0].line}"
+        )
+    if instants.assumed and any(life.kind in DELETED for life in taken):
         rows.notes.append("jobs that never started are dated by a clock of no zone: taken for UTC; see --time-zone")
     return rows

@@ -1,4 +1,4 @@
-"""Accounting records of OpenPBS and PBS Pro, one for each event of a job, and their combination into job lives."""
+"""Accounting records of OpenPBS, PBS Pro and Torque, one for each event of a job, combined into job lives."""
 
 import re
 from collections.abc import Mapping
@@ -12,14 +12,26 @@ from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION
 from shadowtime.shared.cluster import KILLED, LIMIT
 from shadowtime.shared.quoting import quote
 
-RECORD = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]+);([^;]*);?(.*)\Z")
+RECORD = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]{1,2});([^;]*);?(.*)\Z")
 """A record: date and local time on the machine that wrote it, type, job, and message."""
 
-KILLED_BY_SIGNAL = 256
-"""Exit statuses from this number on are signals. Negative statuses come from the server: -29 is the run time limit."""
+RESERVATION = re.compile(r"[RSM][0-9]+(?:[.;]|\Z)")
+"""The number of a reservation: advance, standing or for maintenance. Such a record is about no job."""
 
-LIMIT_EXIT = -29
-RERUN_EXITS = range(-14, -10)
+KILLED_BY_SIGNAL = 256
+"""Exit statuses from this number on are signals. Negative statuses come from the server, see `LIMIT_EXITS`."""
+
+LIMIT_EXITS = {"PBS": -29, "Torque": -11}
+"""Exit status of a job that was ended at its run time limit. In PBS, -11 means that the job runs again."""
+
+RERUN_EXITS = {"PBS": {-11, -12, -13, -14}, "Torque": {-3, -13, -14}}
+"""Exit statuses of jobs that run again. In Torque, -10 and -12 are the limits of memory and of CPU time."""
+
+OF_TORQUE = ("owner", "total_execution_slots", "unique_node_count", "Resource_List.neednodes", "Resource_List.nodes")
+"""Attributes that Torque writes. PBS Pro has `Resource_List.nodes` too, but then also one of `OF_PBS`."""
+
+OF_PBS = ("Resource_List.place", "Resource_List.select", "project", "run_count", "exec_vnode")
+"""Attributes that only OpenPBS and PBS Pro write."""
 
 DELETED = {"D", "A", "K"}
 """Types of records of jobs that a person or the server deleted, waiting or running. A running job then also ends."""
@@ -27,8 +39,12 @@ DELETED = {"D", "A", "K"}
 HANDLED = {"Q", "S", "E", "R", "M"} | DELETED
 """Types of records that are read."""
 
+_FIRST_SECOND = 10**8
+"""Limit below which a number is no instant, but damage: the year 1973."""
+
 _PAIR = re.compile(r"(?<![\w.])([\w.]+)=(\"[^\"]*\"|'[^']*'|\S*)")
-_JOB = re.compile(r"([0-9]{1,12})(?:\[([0-9]{0,7})\])?(?:\.|\Z)")
+_JOB = re.compile(r"([0-9]{1,12})(?:\[([0-9]{0,7})\]|-([0-9]{1,7}))?(?:\.|\Z)")
+_RANGES = re.compile(r"(?:\A|/)[0-9]{1,7}(?:[-,][0-9]{1,7})+(?=\Z|\+)")
 _SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)(b|w)\Z", re.IGNORECASE)
 _EXIT = re.compile(r"-?[0-9]{1,9}\Z")
 _KIB = {"": 1 / 1024, "k": 1.0, "m": 1024.0, "g": 1024.0**2, "t": 1024.0**3, "p": 1024.0**4}
@@ -78,7 +94,8 @@ class PbsJobs:
     def take(self, text: str, line: int = 0) -> PbsLife | None:
         """Return the facts from a record and the earlier records of its job.
 
-        None if the line is empty, its type is not read, it is about an array as a whole, or a running job is deleted.
+        None if the line is empty, its type is not read, it is about a reservation or an array as a whole, or a running
+        job is deleted.
 
         Raises
         ------
@@ -92,7 +109,7 @@ class PbsJobs:
         if match is None:
             raise ValueError(f"not a record of PBS: {quote(text)}")
         month, day, year, clock, kind, job, message = match.groups()
-        if kind not in HANDLED or "[]" in job:  # an array as a whole is not a job
+        if kind not in HANDLED or "[]" in job or RESERVATION.match(job):  # an array as a whole is not a job
             return None
         time = self._instants(f"{year}-{month}-{day}T{clock}")
         if time is None or not _JOB.match(job):
@@ -127,8 +144,11 @@ def _facts_of(
     if submit == UNKNOWN and known is not None:
         submit = known.queued
     eligible = _whole(asked, "etime")
+    if any(0 <= instant < _FIRST_SECOND for instant in (submit, eligible, start, ended)):
+        raise ValueError(f"job {quote(job)} has a time that is not a Unix time")
     exit_status = attributes.get("Exit_status", "")
     code = int(exit_status) if _EXIT.match(exit_status) else None
+    hosts, request = asked.get("exec_host", ""), _requested(asked)
     numbers = {
         "job_number": number_of(*numbered(job)),
         "submit": submit,
@@ -137,29 +157,44 @@ def _facts_of(
         "end": UNKNOWN if not over else time if ended == UNKNOWN else ended,
         "run_time": _span(attributes.get("resources_used.walltime")) or UNKNOWN if kind == "E" else UNKNOWN,
         "limit": _span(asked.get("Resource_List.walltime"), unlimited=True),
-        "processors": max(_whole(asked, "Resource_List.ncpus"), _slots(asked.get("exec_host", ""))),
-        "nodes": _whole(asked, "Resource_List.nodect"),
+        "processors": _processors(asked, hosts, request),
+        "requested": request.processors,
+        "nodes": max(_whole(asked, "Resource_List.nodect"), request.nodes),
         "memory": _mebibytes(asked.get("Resource_List.mem", "")),
-        "gpus": _whole(asked, "Resource_List.ngpus"),
+        "gpus": max(_whole(asked, "Resource_List.ngpus"), request.gpus),
         "whole_nodes": 1 if "excl" in asked.get("Resource_List.place", "") else UNKNOWN,
-        "status": _status(kind, code),
+        "status": _status(kind, code, system_of(asked)),
     }
     words = {
         "user": asked.get("user", ""),
         "account": asked.get("account") or asked.get("project", "").removeprefix("_pbs_project_default"),
         "job_name": asked.get("jobname", ""),
         "partition": asked.get("queue", ""),
-        "node_list": asked.get("exec_host", "").split("/")[0],
+        "node_list": re.split("[/+]", hosts, maxsplit=1)[0],
     }
     return numbers, words
 
 
-def _status(kind: str, code: int | None) -> int:
-    if kind == "R" or (code is not None and code in RERUN_EXITS):
+def system_of(attributes: Mapping[str, str]) -> str:
+    """Return which of the two families of PBS wrote the records of a job, `PBS` or `Torque`.
+
+    Their records have the same form, but the same exit status means different things.
+
+    >>> system_of({"owner": "eve@login", "exec_host": "c1/0-15"}), system_of({"exec_host": "n1/0*4"})
+    ('Torque', 'PBS')
+    """
+    hosts = attributes.get("exec_host", "")
+    if "*" in hosts or any(name in attributes for name in OF_PBS):
+        return "PBS"
+    return "Torque" if _RANGES.search(hosts) or any(name in attributes for name in OF_TORQUE) else "PBS"
+
+
+def _status(kind: str, code: int | None, system: str) -> int:
+    if kind == "R" or (code is not None and code in RERUN_EXITS[system]):
         return KILLED
     if kind in DELETED:
         return 5
-    if code == LIMIT_EXIT:
+    if code == LIMIT_EXITS[system]:
         return LIMIT
     return 1 if code in (0, None) else 5 if code in (KILLED_BY_SIGNAL + 15, KILLED_BY_SIGNAL + 9) else 0
 
@@ -167,23 +202,84 @@ def _status(kind: str, code: int | None) -> int:
 def numbered(job: str) -> tuple[int, int | None]:
     """Return the number of a job, and the number of the task if it is an array task, else None.
 
-    >>> numbered("1234.server"), numbered("1234[7].server")
-    ((1234, None), (1234, 7))
+    Torque before version 3 wrote the task behind a dash.
+
+    >>> numbered("1234.server"), numbered("1234[7].server"), numbered("1234-7.server")
+    ((1234, None), (1234, 7), (1234, 7))
     """
     match = _JOB.match(job)
     if match is None:
         raise ValueError(f"not a job number: {quote(job)}")
-    return int(match[1]), int(match[2]) if match[2] else None
+    task = match[2] or match[3]
+    return int(match[1]), int(task) if task else None
+
+
+class PbsRequest(NamedTuple):
+    """The size of a request in the form `nodes=2:ppn=16`; `UNKNOWN` if it does not say."""
+
+    processors: int
+    nodes: int
+    gpus: int
+
+
+def _processors(asked: Mapping[str, str], hosts: str, request: PbsRequest) -> int:
+    """Return the processors of a job: those that it held, or else those that it requested.
+
+    `total_execution_slots` is Torque's own count of the slots in `exec_host`. If the two disagree, or a list of hosts
+    has no slots, the largest of all statements counts.
+    """
+    slots, counted = _slots(hosts), _whole(asked, "total_execution_slots")
+    if slots > 0 and slots == counted:
+        return slots
+    return max(slots, counted, request.processors, _whole(asked, "Resource_List.ncpus"))
 
 
 def _slots(hosts: str) -> int:
     """Return the number of processors in a list of hosts; `UNKNOWN` for an empty list.
 
-    >>> _slots("n1/0*4+n2/0*4"), _slots("n1/0+n1/1"), _slots("")
-    (8, 2, -1)
+    PBS counts them (`*4`), Torque lists their indices.
+
+    >>> _slots("n1/0*4+n2/0*4"), _slots("n1/0+n1/1"), _slots("c1/0-15+c2/0-1,5,11"), _slots("")
+    (8, 2, 20, -1)
     """
-    counts = [host.partition("*")[2] or "1" for host in hosts.split("+") if host]
-    return sum(whole_number(count) or 0 for count in counts) or UNKNOWN
+    slots = 0
+    for host in hosts.split("+") if hosts else ():
+        indices, star, count = host.rpartition("/")[2].partition("*")
+        if star:
+            slots += whole_number(count) or 0
+        elif indices.isdecimal() or not _RANGES.match(indices):
+            slots += 1
+        else:
+            for part in indices.split(","):
+                first, dash, last = part.partition("-")
+                slots += max(int(last) - int(first) + 1, 0) if dash else 1
+
+    return slots or UNKNOWN
+
+
+def _requested(asked: Mapping[str, str]) -> PbsRequest:
+    """Return the size in `Resource_List.nodes`: parts such as `2:ppn=16:gpus=1:feature` or a host, joined by `+`.
+
+    >>> _requested({"Resource_List.nodes": "2:ppn=16+c7:ppn=4:gpus=2#shared"})
+    PbsRequest(processors=36, nodes=3, gpus=2)
+    >>> _requested({"Resource_List.procs": "64"})
+    PbsRequest(processors=64, nodes=-1, gpus=-1)
+    """
+    text = asked.get("Resource_List.nodes") or asked.get("Resource_List.neednodes", "")
+    procs = _whole(asked, "Resource_List.procs")
+    if not text:
+        return PbsRequest(procs, UNKNOWN, UNKNOWN)
+    processors = nodes = gpus = 0
+    for part in text.partition("#")[0].split("+"):
+        count, *properties = part.split(":")
+        of_node = dict(pair.split("=", 1) for pair in properties if "=" in pair)
+        number = whole_number(count)
+        number = 1 if number is None else number  # the name of a host or of a feature
+        nodes += number
+        processors += number * max(_whole(of_node, "ppn"), 1)
+        gpus += number * max(_whole(of_node, "gpus"), 0)
+
+    return PbsRequest(max(processors, procs), nodes, gpus or UNKNOWN)
 
 
 def _whole(attributes: Mapping[str, str], name: str) -> int:

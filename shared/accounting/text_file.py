@@ -15,7 +15,7 @@ from os import SEEK_END
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from shadowtime.shared.bounds import MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE
+from shadowtime.shared.bounds import MAX_DICTIONARY, MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE
 from shadowtime.shared.errors import TraceError
 
 PIECE = 1 << 20
@@ -32,9 +32,6 @@ PACKED = {GZIP: "gzip", XZ: "xz", BZIP2: "bzip2", ZSTD: "zstd", ZIP: "zip"}
 
 SUFFIXES = (".gz", ".xz", ".bz2", ".zst", ".zip")
 """Last parts of the names of compressed files."""
-
-MAX_DICTIONARY = 2**28
-"""Bytes of memory that unpacking may take. `xz -9` takes 65 MiB."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

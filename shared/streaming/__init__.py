@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         RunClients,
         TopicFollower,
         clients,
+        keep_compression,
         keep_topics,
         prepare_topics,
         read_log,

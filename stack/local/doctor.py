@@ -70,11 +70,11 @@ def plug_ins() -> Iterator[Finding]:
     """Yield the usable plug-ins of each kind, and the fault of each unusable one; nothing if none is installed."""
     if not any(group.startswith("shadowtime.") for group in entry_points().groups):
         return
+    from shadowtime.replayer.logs import log_formats
     from shadowtime.replayer.options import KINDS
     from shadowtime.replayer.presentation import classes_of
 
-    for kind in KINDS:
-        classes = classes_of(kind)
+    for kind, classes in [*((kind, classes_of(kind)) for kind in KINDS), ("log formats", log_formats())]:
         if usable := classes.plugged_in():
             yield Finding("plug-ins", kind, True, ", ".join(usable))
         yield from (Finding("plug-ins", kind, False, line) for line in classes.errors())

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from shadowtime.replayer.logs.formats import formats, read_trace
+from shadowtime.replayer.logs.formats import log_formats, read_trace
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.shared.accounting.mapping import parse_columns
 from shadowtime.shared.accounting.reading import Reading
@@ -108,7 +108,10 @@ def seconds_of(read: Callable[[], object]) -> float:
 def main(path: Path) -> None:
     """Read a file and print what that took."""
     columns = {} if path.suffix == ".txt" else parse_columns([COLUMNS])
-    readers = read_by_pandas(path), lambda: formats()["sacct" if not columns else "table"].read(path, Reading(columns))
+    readers = (
+        read_by_pandas(path),
+        lambda: log_formats()["sacct" if not columns else "table"].read(path, Reading(columns)),
+    )
     by_pandas, by_us = (min(seconds_of(reader) for _ in range(3)) for reader in readers)
     before, begun = resident(), time.process_time()
     workload = prepare(read_trace(path, Reading(columns)), recorded=True)

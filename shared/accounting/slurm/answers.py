@@ -12,6 +12,7 @@ import orjson
 
 from shadowtime.shared.accounting import TASKS, tasks_of, whole_contents, whole_number
 from shadowtime.shared.accounting.slurm.sacct_values import STATES
+from shadowtime.shared.bounds import MAX_JSON
 from shadowtime.shared.errors import TraceError
 
 UNLIMITED = "UNLIMITED"
@@ -178,10 +179,6 @@ def _sized(name: str, count: str) -> str:
     return f"{count}M" if name == "mem" else count
 
 
-MAX_ANSWER = 2**29
-"""Largest file in bytes, unpacked. It takes several times this memory."""
-
-
 def jobs_in(path: Path) -> list[dict[str, Any]]:
     """Return the jobs in the output of `sacct --json`.
 
@@ -191,7 +188,7 @@ def jobs_in(path: Path) -> list[dict[str, Any]]:
         If the file is not such output, or is too large.
     """
     try:
-        answer = orjson.loads(whole_contents(path, MAX_ANSWER))
+        answer = orjson.loads(whole_contents(path, MAX_JSON))
     except orjson.JSONDecodeError as error:
         raise TraceError(f"{path}: not the whole output of sacct --json: {error}") from None
     jobs = answer.get("jobs") if isinstance(answer, dict) else None

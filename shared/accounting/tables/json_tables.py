@@ -9,11 +9,9 @@ import orjson
 
 from shadowtime.shared.accounting import CellColumn, OddRows, lines_of, whole_contents
 from shadowtime.shared.accounting.tables.blocks import BATCH, IsRow, TableBlock
+from shadowtime.shared.bounds import MAX_JSON
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.quoting import quote
-
-MAX_JSON = 2**29
-"""Largest JSON file in bytes, unpacked, that is not a line for each row. It takes several times this memory."""
 
 
 def is_json_lines(beginning: bytes) -> bool:

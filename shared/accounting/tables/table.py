@@ -179,8 +179,7 @@ class _Table:
                 options = f"columns={{{missing[0]!r}: …}}"
             optional = "; limit is not needed with --requests actual" if "limit" in missing else ""
             raise TraceError(
-                f"{self.path}: no column for {', '.join(missing)}; give {options}{optional}; "
-                f"it has {self._shown}"
+                f"{self.path}: no column for {', '.join(missing)}; give {options}{optional}; it has {self._shown}"
             )
 
     def _note_missing_limit(self) -> None:

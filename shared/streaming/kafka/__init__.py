@@ -8,10 +8,15 @@ if TYPE_CHECKING:
     from shadowtime.shared.streaming.kafka import clients, topic_admin
     from shadowtime.shared.streaming.kafka.clients import partition_of
     from shadowtime.shared.streaming.kafka.log_reader import LogReader, read_log
-    from shadowtime.shared.streaming.kafka.record_batches import UnreadableReason
+    from shadowtime.shared.streaming.kafka.record_batches import UnreadableReason, UnsupportedReason
     from shadowtime.shared.streaming.kafka.shared_clients import PartitionFeed, RunClients, released, shared
     from shadowtime.shared.streaming.kafka.stage_stream import KafkaStream
-    from shadowtime.shared.streaming.kafka.topic_admin import keep_topics, partitions_of, prepare_topics
+    from shadowtime.shared.streaming.kafka.topic_admin import (
+        keep_compression,
+        keep_topics,
+        partitions_of,
+        prepare_topics,
+    )
     from shadowtime.shared.streaming.kafka.topic_follower import (
         GroupFollower,
         Message,

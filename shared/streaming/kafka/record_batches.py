@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from aiokafka.consumer import fetcher
+from aiokafka.errors import UnsupportedCodecError
 from aiokafka.record._crecords import default_records
 from aiokafka.record.default_records import DefaultRecordBatch
 from aiokafka.record.legacy_records import LegacyRecordBatch
@@ -37,12 +38,24 @@ CODEC: Final = 0x07
 """The bits of the attributes that name the codec."""
 
 
+CODECS: Final = {2: "snappy", 3: "lz4", 4: "zstd"}
+"""Names of the codecs that are not supported."""
+
+
 class UnreadableBatch(Exception):
     """A batch, or a record of it, is not as Kafka defines it, or is larger than it may be."""
 
 
+class UnsupportedCodec(UnreadableBatch):
+    """A batch is compressed by a codec that readers do not support."""
+
+
 class UnreadableReason(bytes):
     """The value of a record that takes the place of records that cannot be read: the reason."""
+
+
+class UnsupportedReason(UnreadableReason):
+    """The reason why records of an unsupported codec cannot be read."""
 
 
 class Unreadable(NamedTuple):
@@ -59,7 +72,8 @@ class Unreadable(NamedTuple):
 
 def _unreadable(first: int, last: int, timestamp: int, error: Exception) -> Unreadable:
     named = f"record {last}" if first == last else f"records {first} to {last}"
-    return Unreadable(last, timestamp, UnreadableReason(f"{named} cannot be read: {reason_of(error)}".encode()))
+    kind = UnsupportedReason if isinstance(error, UnsupportedCodec | UnsupportedCodecError) else UnreadableReason
+    return Unreadable(last, timestamp, kind(f"{named} cannot be read: {reason_of(error)}".encode()))
 
 
 def unpacked(payload: bytes) -> bytes:
@@ -146,7 +160,8 @@ class _Batch:
         if codec == DefaultRecordBatch.CODEC_GZIP:
             body = unpacked(body)
         elif codec != DefaultRecordBatch.CODEC_NONE:
-            raise UnreadableBatch(f"its codec, {codec}, is not supported; expected none or gzip")
+            name = CODECS.get(codec, str(codec))
+            raise UnsupportedCodec(f"its codec, {name}, is not supported; expected none or gzip")
         header[ATTRIBUTES] &= ~CODEC
         header[COUNT] = (1).to_bytes(4, "big")
         at = 0

@@ -33,6 +33,12 @@ REFUSALS = (ssl.SSLError, AuthenticationFailedError, SaslAuthenticationFailed, U
 WORK_SECONDS = 60.0
 """Timeout in seconds for a broker that is working on topics."""
 
+OF_TOPIC = 1
+"""Source of a value that is set for the topic itself, in Kafka's answers about configuration."""
+
+AS_SENT = {"compression.type": "producer"}
+"""Configuration by which a broker does not compress messages by itself."""
+
 FORBIDDEN = (TopicAuthorizationFailedError.errno, ClusterAuthorizationFailedError.errno)
 
 
@@ -60,6 +66,32 @@ async def keep_topics(settings: Settings) -> None:
         for answer in await admin.alter_configs(kinds):
             for why in (why for code, why, *_ in answer.resources if code):
                 raise BusError(f"Kafka rejected the new retention of its topics: {why}")
+        return len(kinds)
+
+    await _administer(settings, alter)
+
+
+async def keep_compression(settings: Settings) -> None:
+    """Let Kafka store messages as producers send them. Change existing topics that it compresses on its own.
+
+    All other configuration of the topics stays. Readers support no codec but gzip, so they could not read messages that
+    the broker compresses (`compression.type=lz4`). Raise the same errors as `prepare_topics`.
+    """
+
+    async def alter(admin: AIOKafkaAdminClient) -> int:
+        topics = [ConfigResource(ConfigResourceType.TOPIC, name) for name in (*FLOW, DEAD_LETTERS)]
+        kinds: list[ConfigResource] = []
+        for answer in await admin.describe_configs(topics):
+            for code, why, _, name, entries in answer.resources:
+                if code:
+                    raise BusError(f"Kafka does not tell the configuration of topic {name}: {why}")
+                values = {entry[0]: entry[1] for entry in entries}
+                own = {entry[0]: entry[1] for entry in entries if entry[3] == OF_TOPIC}
+                if values.get("compression.type") not in (None, AS_SENT["compression.type"]):
+                    kinds.append(ConfigResource(ConfigResourceType.TOPIC, name, own | AS_SENT))
+        for answer in await admin.alter_configs(kinds) if kinds else ():
+            for why in (why for code, why, *_ in answer.resources if code):
+                raise BusError(f"Kafka rejected {AS_SENT} for its topics: {why}")
         return len(kinds)
 
     await _administer(settings, alter)
@@ -190,6 +222,7 @@ def _configs(settings: Settings, replicas: int) -> dict[str, str]:
         "retention.ms": str(-1 if settings.retention_hours < 0 else settings.retention_hours * 3_600_000),
         "retention.bytes": "-1",
         "cleanup.policy": "delete",
+        **AS_SENT,
         "max.message.bytes": str(settings.max_output_bytes + SLACK),
     }
 

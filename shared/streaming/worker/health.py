@@ -110,7 +110,8 @@ class WorkerHealth:
     def report(self) -> tuple[bool, dict[str, Any]]:
         """Return whether the worker is healthy, and the content of /health.
 
-        A worker is healthy if it has started, serves its partitions, and makes progress or has nothing to do.
+        A worker is healthy if it has started, serves its partitions, can read the messages, and makes progress or has
+        nothing to do.
         """
         worker = self._loop.worker
         quarantined = {} if worker is None else worker.quarantined
@@ -122,6 +123,8 @@ class WorkerHealth:
             reason = f"no progress for {idle:.0f} s"
         elif self._loop.failed_turns >= FAILED_TURNS:
             reason = f"its last {self._loop.failed_turns} turns failed: {self._loop.failure}"
+        elif worker.unsupported is not None:
+            reason = f"topic {self._loop.stage.reads}: {worker.unsupported}; {SET_COMPRESSION}"
         elif oldest > OLD_SECONDS:
             reason = f"a message has waited for {oldest:.0f} s for its turn"
         else:
@@ -149,6 +152,9 @@ class WorkerHealth:
             "quarantined": dict(islice(quarantined.items(), SHOWN)),
         }
 
+
+SET_COMPRESSION = "set compression.type=producer on the topic: shadowtime topics"
+"""Advice where Kafka compresses messages by a codec that readers do not support."""
 
 SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 

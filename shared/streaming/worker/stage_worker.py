@@ -30,7 +30,7 @@ from shadowtime.shared.errors import BusError, FencedError, StoreError, first_of
 from shadowtime.shared.messages import Envelope
 from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.stages import JOBS, Stage, described
-from shadowtime.shared.streaming.kafka import UnreadableReason, partition_of
+from shadowtime.shared.streaming.kafka import UnreadableReason, UnsupportedReason, partition_of
 from shadowtime.shared.streaming.protocols import Record, RunSummary
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters, Notice
@@ -166,6 +166,8 @@ class RecordProcessor:
         """Partitions whose log may have been replaced, each with the offset of a record that their log had."""
         self.replaced_logs: dict[int, str] = {}
         """The reasons why the logs of partitions were replaced while this process ran."""
+        self.unsupported: str | None = None
+        """Why the last records could not be read, if that is their codec."""
         self._relieved = 0.0
         self._searching = asyncio.Lock()  # one stretch of the log is read at a time
 
@@ -373,8 +375,15 @@ class RecordProcessor:
         settings, partitions = self._context.settings, self._context.partitions
         most = settings.max_message_bytes if self.stage.reads == JOBS else settings.max_output_bytes
         if sum(len(record.value or b"") for record in records) <= READ_AT_ONCE:
-            return all_admitted(records, self.stage, partitions, most)
-        return await self._thread.run(all_admitted, records, self.stage, partitions, most)
+            envelopes = all_admitted(records, self.stage, partitions, most)
+        else:
+            envelopes = await self._thread.run(all_admitted, records, self.stage, partitions, most)
+        for record, envelope in zip(records, envelopes, strict=True):
+            if isinstance(envelope, Envelope):
+                self.unsupported = None
+            elif isinstance(record.value, UnsupportedReason):
+                self.unsupported = envelope
+        return envelopes
 
     async def _handle_run(
         self, name: str, works: Sequence[tuple[int, Work]], committing: Run | None, *, alone: bool = False
@@ -570,6 +579,11 @@ class StageWorker:
     def quarantined(self) -> Mapping[str, str]:
         """The reasons why runs are quarantined, by name."""
         return self._lifecycle.quarantined
+
+    @property
+    def unsupported(self) -> str | None:
+        """Why the last records could not be read, if that is their codec; None since a message that could be read."""
+        return self._processor.unsupported
 
     @property
     def altered(self) -> Mapping[str, str]:

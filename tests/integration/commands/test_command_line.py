@@ -111,7 +111,10 @@ LINE = "1 0 5 60 8 59.50 -1 16 600 -1 1 7 2 -1 3 1 -1 -1\n"
         (LINE.encode() + LINE.replace("1 0", "2 x", 1).encode(), "line 2: field 2 is 'x', not a number"),
         (LINE.encode() + b"2 3 4\n", "line 2: 3 fields; a job line has 18"),
         (gzip.compress(LINE.encode() * 1000, mtime=0)[:-20], "truncated or damaged gzip file"),
-        (LINE.encode(), "its header has neither MaxProcs nor MaxNodes as a whole number; give --processors"),
+        (
+            b"; MaxProcs: 1,024\n" + LINE.encode(),
+            "its header has neither MaxProcs nor MaxNodes as a whole number; give --processors",
+        ),
         (
             b"; MaxProcs: 8\n" + LINE.encode(),
             "no job left to replay on 8 processors; skipped: 1 larger than the machine",

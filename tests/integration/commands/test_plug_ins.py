@@ -270,3 +270,34 @@ def test_doctor_tells_plug_ins_and_what_is_wrong_with_them(folder: Path, every_k
     assert "ok predictors mine" in section
     assert "no policies policy 'bare' of acme 1.0 (entry point bare = acme:Bare) is not a valid policy" in section
     assert "no policies policy 'mine' exists twice: acme 1.0" in section
+
+
+FORMAT = """
+from shadowtime.shared.accounting import AccountingRows
+
+NAME = "ours"
+
+def begins(head):
+    return head.startswith(b"ours,")
+
+def read(path, reading):
+    rows = AccountingRows()
+    numbers = {"job_number": [7], "submit": [0], "start": [5], "end": [65], "limit": [600], "processors": [4]}
+    rows.extend([2], numbers | {"status": [1]}, {"user": ["eve"]})
+    return rows
+"""
+
+
+def test_a_log_format_is_read_and_told_by_doctor(tmp_path: Path) -> None:
+    (tmp_path / "acme_format.py").write_text(FORMAT)
+    (tmp_path / "acme_broken.py").write_text("raise RuntimeError('out of order')")
+    install(tmp_path, "acme", "ours = acme_format\ntheirs = acme_broken", "log_formats")
+    log = tmp_path / "jobs.csv"
+    log.write_text("ours,of,acme\n7\n")
+    written = tmp_path / "out.swf"
+    done = command(tmp_path, "convert", str(log), str(written))
+    assert done.returncode == 0, done.stderr
+    assert written.read_text().splitlines()[-1].split()[:4] == ["7", "0", "5", "60"]
+    section = " ".join(command(tmp_path, "doctor").stdout.partition("\nplug-ins\n")[2].partition("\n\n")[0].split())
+    assert "ok log formats ours" in section
+    assert "no log formats log format 'theirs' of acme 1.0" in section

@@ -13,13 +13,11 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from shadowtime.shared.cli.paths import ROOT
-from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, SchedulingPoint
 from shadowtime.shared.stages.topics import DEAD_LETTERS, FLOW
-from shadowtime.shared.streaming.kafka import clients as bus
-from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers.ports import free_port
 from shadowtime.stack.servers.servers import Kafka, Redis
+from tests.integration.faults.scheduling_points import answered, publish
 from tests.support.patience import PATIENCE
 from tests.support.real_servers import require
 from tests.support.workers import Workers
@@ -36,22 +34,6 @@ async def make_topics(settings: Settings) -> None:
         [NewTopic(name, 1, 1, topic_configs=small if name == FLOW[1] else {}) for name in (*FLOW, DEAD_LETTERS)]
     )
     await admin.close()
-
-
-async def publish(settings: Settings, run: str, policy: str, points: int) -> None:
-    producer = bus.producer(settings)
-    await producer.start()
-    opened = ClusterOpened(time=0, cluster=run, processors=8, policy=policy)
-    events: list[Event] = [opened, *(SchedulingPoint(time=at) for at in range(points))]
-    for number, event in enumerate(events):
-        value = Envelope(run=run, sequence=number, event=event).to_bytes()
-        await producer.send_and_wait("jobs", value, run.encode(), 0)
-    await producer.stop()
-
-
-async def answered(settings: Settings, run: str) -> list[Envelope]:
-    records = read_log(settings, FLOW[1], 0)
-    return [Envelope.from_bytes(record.value) async for record in records if record.key == run.encode()]
 
 
 def told_of_health(port: int) -> Any:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from shadowtime.replayer.logs.formats import read_trace
 from shadowtime.replayer.logs.swf import read_swf, write_swf
 from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import prepare
@@ -139,6 +140,76 @@ def test_processors_of_the_header(header: dict[str, str], processors: int | None
     assert Trace("made", header, trace_of(job(1)).table).processors == processors
 
 
+def executions(*rows: tuple[int, int, int, int, int]) -> str:
+    """Return lines of job number, submit time, wait, run time and status."""
+    return "".join(
+        f"{number} {at} {wait} {run} 4 -1 -1 4 600 -1 {code} 1 1 1 1 1 -1 -1\n" for number, at, wait, run, code in rows
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "joined"),
+    [
+        (
+            ((1, 0, 10, 300, 1), (1, 0, 10, 100, 2), (1, -1, 50, 200, 3), (2, 5, 0, 60, 1)),
+            [(1, 0, 10, 300, 1), (2, 5, 0, 60, 1)],
+        ),
+        (((1, 0, 10, 100, 2), (2, 5, 0, 60, 1), (1, -1, 50, 200, 3)), [(1, 0, 10, 300, 1), (2, 5, 0, 60, 1)]),
+        (((1, 0, 10, 100, 2), (1, -1, 50, 200, 4)), [(1, 0, 10, 300, 0)]),
+        (((1, 0, 10, 100, 2), (1, -1, 50, 200, 2)), [(1, 0, 10, 300, -1)]),
+        (((1, 0, 10, 100, 2), (1, -1, 50, 200, 4), (1, 0, 10, 300, 0)), [(1, 0, 10, 300, 0)]),  # the summary last
+        (((1, 0, 10, -1, 1), (1, 0, 10, 100, 2), (1, -1, 50, 200, 3)), [(1, 0, 10, 300, 1)]),
+        (((1, 0, 10, 100, 3), (2, 5, 0, 60, 4)), [(1, 0, 10, 100, 1), (2, 5, 0, 60, 0)]),
+    ],
+)
+def test_partial_executions_are_one_job(
+    tmp_path: Path, rows: tuple[tuple[int, int, int, int, int], ...], joined: list[tuple[int, int, int, int, int]]
+) -> None:
+    trace = read_swf(save(tmp_path, HEADER + executions(*rows)))
+    assert trace.table[:, [0, 1, 2, 3, 10]].tolist() == [list(row) for row in joined]
+    assert trace.table[:, 4].tolist() == [4] * len(joined)
+    left = len(rows) - len(joined)
+    assert trace.notes == ((f"{left} lines of partial executions count with their jobs",) if left else ())
+
+
+def test_a_summary_twice_is_a_repeated_job(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"1 of 2 rows .* job number 1 on line 3 and again on line 5"):
+        read_swf(save(tmp_path, HEADER + executions((1, 0, 9, 9, 1), (1, 0, 9, 9, 3), (1, 0, 9, 9, 1))))
+
+
+@pytest.mark.parametrize("delimiter", [";", " ; ", "\t"])
+def test_other_delimiters(tmp_path: Path, delimiter: str) -> None:
+    plain = read_swf(save(tmp_path, HEADER + line(1) + line(2))).table.tolist()
+    rows = (line(1) + line(2)).replace(" ", delimiter)
+    assert read_trace(save(tmp_path, HEADER + rows)).table.tolist() == plain
+    assert read_trace(save(tmp_path, rows)).table.tolist() == plain  # no header shows the format
+    assert read_trace(save(tmp_path, rows.replace("-1", ""))).table.tolist() == plain if delimiter == ";" else True
+
+
+def test_comments_after_a_job(tmp_path: Path) -> None:
+    text = HEADER + line(1).rstrip() + " ; checkpointed\n" + line(2)
+    trace = read_swf(save(tmp_path, text))
+    assert (trace.table[:, 0].tolist(), trace.notes) == ([1, 2], ())
+
+
+def test_a_machine_that_nobody_states_is_what_its_jobs_filled(tmp_path: Path) -> None:
+    rows = "1 0 65 600 1 -1 -1 -1 900 -1 0 1 -1 -1 2 9 -1 -1\n2 5 0 61 4 -1 -1 -1 900 -1 0 1 -1 -1 2 9 -1 -1\n"
+    for header in ("", "; MaxProcs: -1\n", "; MaxProcs: 0\n; MaxNodes:\n"):
+        trace = read_trace(save(tmp_path, header + rows))
+        assert trace.processors == 5
+        assert trace.most_held == 5
+    stated = read_trace(save(tmp_path, "; MaxNodes: 9\n" + rows))
+    assert (stated.processors, stated.most_held) == (9, None)
+    assert read_trace(save(tmp_path, "; MaxProcs: 1,024\n" + rows)).processors is None  # ambiguous: do not guess
+
+
+def test_jobs_without_sizes_are_serial(tmp_path: Path) -> None:
+    rows = "".join(f"{number} 0 0 600 -1 -1 -1 -1 900 -1 1 1 1 1 1 1 -1 -1\n" for number in (1, 2, 3))
+    trace = read_trace(save(tmp_path, rows))
+    assert [job.processors for job in prepare(trace)] == [1, 1, 1]
+    assert (trace.processors, trace.notes[0]) == (3, "it gives the processors of no job: each is taken to have one")
+
+
 # Files that are no logs
 
 
@@ -184,6 +255,20 @@ def test_error_names_file_line_and_what_is_wrong(tmp_path: Path, text: str | byt
         read_swf(path)
     assert str(raised.value).startswith(str(path))
     assert complaint in str(raised.value)
+
+
+def test_a_few_odd_lines_are_left_out_and_counted(tmp_path: Path) -> None:
+    lines = [line(number) for number in range(1, 41)]
+    lines[3], lines[20], lines[30] = lines[3].replace("600", "6oo"), "ended early\n", lines[29]
+    trace = read_swf(save(tmp_path, HEADER + "".join(lines)))
+    assert trace.table[:, 0].tolist() == [number for number in range(1, 41) if number not in (4, 21, 31)]
+    assert trace.left_out["unreadable"][0] == 3
+    assert trace.notes[0].startswith("3 of 40 rows cannot be read and are left out: line 6: field 9 is '6oo'")
+    assert prepare(trace).skipped == {"unreadable": 3}
+    broken = "".join(lines[:20])
+    with pytest.raises(TraceError, match="more than a tenth"):
+        read_swf(save(tmp_path, HEADER + broken.replace("600", "6oo", 5)))
+    assert len(read_swf(save(tmp_path, HEADER + broken.replace("600", "6oo", 5)), lenient=True).table) == 14
 
 
 def test_missing_file_and_folder(tmp_path: Path) -> None:

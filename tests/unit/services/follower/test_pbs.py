@@ -159,3 +159,22 @@ def test_bad_lines_stop_nobody(tmp_path: Path, clock: Callable[[float], None], l
         assert started == [7]
         load = driven.source.load
         assert load.refused + load.left_out == 1 or str(2**53) in line
+
+
+def test_sizes_and_limits_of_torque_are_followed(tmp_path: Path, clock: Callable[[float], None]) -> None:
+    with Driven(lambda: make(tmp_path), Random(0), kills=0) as driven:
+        ran = f"user=eve queue=workq ctime={BEGIN + 5} etime={BEGIN + 5} start={BEGIN + 6} owner=eve@login "
+        ran += "exec_host=c3/0-1,5,11+c4/0-3 Resource_List.nodes=2:ppn=4 Resource_List.walltime=10"
+        ended = f"{ran} total_execution_slots=8 end={BEGIN + 17} Exit_status=-11"
+        records = [
+            record(BEGIN + 5, "Q", "7-2.head", "queue=workq"),
+            record(BEGIN + 6, "S", "7-2.head", ran),
+            record(BEGIN + 7, "K", "R12.head", "requestor=Scheduler@head"),
+            record(BEGIN + 17, "E", "7-2.head", ended),
+        ]
+        (tmp_path / "accounting" / "20261122").write_text("".join(each.text for each in records))
+        clock(BEGIN + 30)
+        driven.listen(3)
+        told = lives_told([driven.opened, *driven.events])
+        assert told == {number_of(7, 2): Life(BEGIN + 5, BEGIN + 5, BEGIN + 6, BEGIN + 17, "limit", 10, 8)}
+        assert driven.source.load.refused == 0

@@ -6,6 +6,7 @@ import pytest
 
 from shadowtime.replayer.logs.formats import read_trace
 from shadowtime.replayer.logs.workload import Workload, prepare
+from shadowtime.shared.accounting import Reading
 from shadowtime.shared.errors import TraceError
 from tests.support.pbs_sample import LOG
 
@@ -38,8 +39,19 @@ def test_what_is_left_out_is_counted(workload: Workload) -> None:
     assert workload.skipped == {"still waiting": 1, "deleted; the file has no other record of the job": 1}
 
 
-def test_a_line_that_is_no_record_is_named(tmp_path: Path) -> None:
+def test_a_line_that_is_no_record_is_left_out_and_named(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text(LOG + "11/22/2026;what\n")
-    with pytest.raises(TraceError, match="line 17: not a record of PBS"):
+    trace = read_trace(path)
+    assert len(trace.table) == 5
+    assert trace.left_out["unreadable"] == (1, "line 17: not a record of PBS: '11/22/2026;what'")
+    path.write_text(LOG + "11/22/2026;what\n" * 3)
+    with pytest.raises(TraceError, match=r"3 of 19 rows cannot be read, more than a tenth: line 17: .*--lenient"):
         read_trace(path)
+    assert len(read_trace(path, Reading(lenient=True)).table) == 5
+
+
+def test_a_first_line_that_is_no_record_does_not_hide_the_format(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("copied from head\n" + LOG)
+    assert len(read_trace(path).table) == 5

@@ -34,7 +34,7 @@ class Consumer:
 def loop_with(consumer: Any) -> WorkerLoop:
     loop = WorkerLoop(cast("Any", SimpleNamespace(consumer=consumer)), STAGE, Settings(), WorkerMetrics(STAGE.name))
     idle = SimpleNamespace(busy_seconds=0.0)
-    worker = SimpleNamespace(quarantined={}, altered={}, replaced_logs={}, thread=idle, untaken=0)
+    worker = SimpleNamespace(quarantined={}, altered={}, replaced_logs={}, thread=idle, untaken=0, unsupported=None)
     loop.worker = cast("Any", worker)
     return loop
 
@@ -95,6 +95,19 @@ def test_a_worker_whose_records_wait_too_long_says_so(monkeypatch: pytest.Monkey
     assert (healthy, told["reason"]) == (False, "a message has waited for 301 s for its turn")
 
 
+def test_a_worker_that_cannot_read_the_codec_of_its_topic_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_health.time, "monotonic", lambda: 100.0)
+    loop = loop_with(Consumer(p0=1))
+    loop.last_progress = 100.0
+    cast("Any", loop.worker).unsupported = "record 3 cannot be read: its codec, lz4, is not supported"
+    healthy, told = WorkerHealth(loop).report()
+    assert not healthy
+    assert told["reason"] == (
+        "topic jobs: record 3 cannot be read: its codec, lz4, is not supported; "
+        "set compression.type=producer on the topic: shadowtime topics"
+    )
+
+
 def test_a_worker_whose_turns_fail_is_not_healthy_and_makes_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each turn ends, so that it had seemed to make progress."""
     monkeypatch.setattr(worker_loop, "FAILED_SECONDS", 0.0)
@@ -105,6 +118,7 @@ def test_a_worker_whose_turns_fail_is_not_healthy_and_makes_no_progress(monkeypa
             self.quarantined: dict[str, str] = {}
             self.altered, self.replaced_logs = self.quarantined, self.quarantined
             self.thread, self.untaken = SimpleNamespace(busy_seconds=0.0), 0
+            self.unsupported = None
 
         async def handle(self, received: object) -> dict[str, float]:
             if not self.works:

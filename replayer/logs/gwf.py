@@ -1,0 +1,89 @@
+"""Logs in the Grid Workload Format of the Grid Workloads Archive: 29 fields for each job, `#` before comments."""
+
+import re
+from pathlib import Path
+
+from shadowtime.replayer.logs.standard_rows import StandardRows
+from shadowtime.replayer.logs.swf import FIELDS
+from shadowtime.replayer.logs.trace import Trace
+from shadowtime.shared.accounting import UNKNOWN, Reading, first_lines, lines_of
+from shadowtime.shared.quoting import quote
+
+NAME = "Grid Workload Format"
+
+NUMBERS = FIELDS[:11]
+"""The first fields are those of the Standard Workload Format, numbers from 0 on or -1."""
+
+NAMES = FIELDS[11:16]
+"""Then follow the names of user, group, executable, queue and partition."""
+
+COLUMNS = 29
+
+LEAST_COLUMNS = 19
+"""Fields up to the structure of the job. Some traces end there."""
+
+DATED = 10**8
+"""Limit below which times are seconds of the log, not Unix times."""
+
+_SIZE = re.compile(rb"#\s*(?:MaxProcs|Processors|CPUs)\s*:\s*([0-9]{1,9})\b", re.IGNORECASE)
+_HEADING = re.compile(rb"#.*(?:Grid Workloads? (?:Format|Archive)|JobID\s+SubmitTime)", re.IGNORECASE)
+_NUMBER = re.compile(r"-?(?:[0-9]{1,16}(?:\.[0-9]*)?|\.[0-9]+)\Z")
+
+
+def begins(head: bytes) -> bool:
+    """Return whether a file with this beginning is a log in the Grid Workload Format."""
+    lines = first_lines(head, 200)
+    rows = [line for line in lines if line.strip() and not line.startswith(b"#")]
+    return any(map(_HEADING.match, lines)) or any(map(_is_job, rows[:20]))
+
+
+def _is_job(line: bytes) -> bool:
+    fields = line.decode(errors="replace").split()
+    return len(fields) >= LEAST_COLUMNS and all(map(_NUMBER.match, fields[:11]))
+
+
+def read(path: Path, reading: Reading) -> Trace:
+    """Return the jobs of the log. Names are numbered in order of appearance.
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be read, has no job, or too many odd lines.
+
+    References
+    ----------
+    The Grid Workloads Archive, gwa.ewi.tudelft.nl; docs/other-systems.md#grid-workload-format.
+    """
+    rows, header, last = StandardRows(path), dict[str, str](), 0
+    numbers: dict[str, dict[str, int]] = {name: {} for name in NAMES}
+    zero: int | None = None
+    for lines in lines_of(path):
+        for number, line in enumerate(lines, last + 1):
+            if line.startswith(b"#") or not line.strip():
+                if size := _SIZE.match(line):
+                    header.setdefault("MaxProcs", size[1].decode())
+                continue
+            fields = line.decode(errors="replace").split()
+            try:
+                job = _job(fields)
+                if zero is None:
+                    zero = job["submit_time"] if job["submit_time"] >= DATED else 0
+                job["submit_time"] -= zero
+                for name, text in zip(NAMES, fields[len(NUMBERS) :], strict=False):
+                    known = numbers[name]
+                    job[name] = UNKNOWN if text == "-1" else known.setdefault(text, len(known) + 1)
+                rows.add(job)
+            except ValueError as error:
+                rows.odd.add(number, f"{error}: {quote(line.decode(errors='replace'))}")
+        last += len(lines)
+
+    return rows.trace(header | ({"UnixStartTime": str(zero)} if zero else {}), lenient=reading.lenient)
+
+
+def _job(fields: list[str]) -> dict[str, int]:
+    if len(fields) < LEAST_COLUMNS:
+        raise ValueError(f"{len(fields)} fields; a job has {COLUMNS}")
+    for at, text in enumerate(fields[: len(NUMBERS)], 1):
+        if not _NUMBER.match(text):
+            raise ValueError(f"field {at} is {quote(text)}, not a number")
+    return {name: int(float(text)) for name, text in zip(NUMBERS, fields, strict=False)}

@@ -1,0 +1,85 @@
+"""Slurm's documents of completed jobs (`JobCompType=jobcomp/elasticsearch` or `jobcomp/kafka`), in JSON."""
+
+from pathlib import Path
+from typing import Any
+
+from shadowtime.shared.accounting import GOING_ON, STATES, nodes_of, resources_of
+from shadowtime.shared.accounting.instants import Instants, whole_number, zone_of
+from shadowtime.shared.accounting.job_numbers import number_of
+from shadowtime.shared.accounting.lives import NOWHERE
+from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
+from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, date_of, text_of, whole_of
+from shadowtime.shared.accounting.systems.json_objects import json_keys, json_records
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.quoting import quote
+
+NAME = "Slurm jobcomp/elasticsearch"
+
+
+def begins(head: bytes) -> bool:
+    """Return whether a file with this beginning has Slurm's documents of completed jobs."""
+    return {"jobid", "@end"} <= json_keys(head)
+
+
+def read(path: Path, _: Reading) -> AccountingRows:
+    """Return the jobs in the file. Times are dates in UTC, the limit is in seconds.
+
+    The documents may lie on lines of their own, in an array, or in the answer to a search.
+
+    References
+    ----------
+    jobcomp_elasticsearch.c of Slurm 17.11 to 23.11; docs/other-systems.md#slurm-without-a-database.
+    """
+    jobs, instants = AccountedJobs(), Instants(zone_of(None))
+    for record in json_records(path, "jobid", "_source"):
+        try:
+            if record.values is None:
+                raise ValueError("a damaged object")
+            jobs.add(_job(record.line, record.values, instants))
+        except ValueError as error:
+            jobs.rows.odd.add(record.line, str(error))
+    return jobs.finished("it states no run time limit (sbatch --time)")
+
+
+def _job(line: int, values: dict[str, Any], instants: Instants) -> JobRow:
+    state = text_of(values, ["state"]).split(" ")[0]
+    if state not in STATES.keys() | GOING_ON:
+        raise ValueError(f"unknown state {quote(state)}")
+    submit, eligible, start, end = (
+        date_of(values, name, instants) for name in ("@submit", "@eligible", "@start", "@end")
+    )
+    never = text_of(values, ["nodes"]).lower() in ("", NOWHERE) and start == end
+    task = values.get("array_task_id")
+    job = whole_of(values, "jobid" if task is None else "array_job_id")
+    held, asked = (text_of(values, [name]) for name in ("tres_alloc", "tres_req"))
+    memory, gpus = resources_of(held or asked)
+    return JobRow(
+        line,
+        number_of(job, None if task is None else whole_of(values, "array_task_id")),
+        submit,
+        UNKNOWN if never else start,
+        UNKNOWN if state in GOING_ON else end,
+        whole_of(values, "total_cpus", 0) or _processors_of(asked),
+        STATES.get(state, UNKNOWN),
+        min(whole_of(values, "time_limit", MAX_DURATION), MAX_DURATION),
+        eligible=eligible,
+        nodes=max(nodes_of(asked), whole_of(values, "total_nodes", 0)) or UNKNOWN,
+        memory=memory,
+        gpus=gpus,
+        user=text_of(values, ["username"]),
+        account=text_of(values, ["account"]),
+        job_name=text_of(values, ["job_name"]),
+        partition=text_of(values, ["partition"]),
+        qos=text_of(values, ["qos"]),
+        node_list=text_of(values, ["nodes"]),
+    )
+
+
+def _processors_of(resources: str) -> int:
+    """Return the processors among trackable resources (TRES); 0 if not listed.
+
+    >>> _processors_of("billing=2,cpu=8,node=3"), _processors_of("node=1")
+    (8, 0)
+    """
+    counts = [whole_number(part.removeprefix("cpu=")) for part in resources.split(",") if part.startswith("cpu=")]
+    return (counts[0] or 0) if counts else 0

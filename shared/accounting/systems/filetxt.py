@@ -1,0 +1,95 @@
+"""Slurm's text file of completed jobs (`JobCompType=jobcomp/filetxt`): a line of `key=value` for each job."""
+
+import re
+from pathlib import Path
+
+from shadowtime.shared.accounting import GOING_ON, STATES, limit_of
+from shadowtime.shared.accounting.instants import Instants, zone_of
+from shadowtime.shared.accounting.job_numbers import number_of
+from shadowtime.shared.accounting.lives import NOWHERE
+from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
+from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, date_of, text_of, whole_of
+from shadowtime.shared.accounting.text_file import first_lines, lines_of
+from shadowtime.shared.quoting import quote
+
+NAME = "Slurm jobcomp/filetxt"
+
+_RECORD = re.compile(
+    r"JobId=(?P<JobId>\d+) UserId=(?P<UserId>\S*) (?:GroupId=\S* )?Name=(?P<Name>.*) JobState=(?P<JobState>\S+) "
+    r"Partition=(?P<Partition>\S*) TimeLimit=(?P<TimeLimit>\S+) StartTime=(?P<StartTime>\S+) EndTime=(?P<EndTime>\S+) "
+    r"NodeList=(?P<NodeList>\S*) NodeCnt=(?P<NodeCnt>\d+)(?: ProcCnt=(?P<ProcCnt>\d+))?(?P<rest>.*)"
+)
+"""A record: its keys have a fixed order, and only the name and the working folder may contain spaces."""
+
+_PAIR = re.compile(
+    r" (SubmitTime|EligibleTime|Account|QOS|Cluster|Gres|ArrayJobId|ArrayTaskId|DerivedExitCode|ExitCode)=(\S*)"
+)
+_BEGINS = re.compile(rb"JobId=\d+ UserId=")
+_GPUS = re.compile(r"(?:gres/)?gpu(?::[^:=,]*)?[:=](\d{1,6})")
+
+
+def begins(head: bytes) -> bool:
+    """Return whether a file with this beginning is Slurm's text file of completed jobs."""
+    return any(_BEGINS.match(line) for line in first_lines(head))
+
+
+def read(path: Path, reading: Reading) -> AccountingRows:
+    """Return the jobs in the file. Times are local dates, the limit is in minutes.
+
+    References
+    ----------
+    jobcomp_filetxt.c of Slurm 17.11 to 23.11; docs/other-systems.md#slurm-without-a-database.
+    """
+    jobs, instants, last = AccountedJobs(), Instants(zone_of(reading.time_zone)), 0
+    for lines in lines_of(path):
+        for number, line in enumerate(lines, last + 1):
+            text = line.decode(errors="replace")
+            if not text.strip():
+                continue
+            try:
+                jobs.add(_job(number, text, instants))
+            except ValueError as error:
+                jobs.rows.odd.add(number, f"{error}: {quote(text)}")
+        last += len(lines)
+
+    if instants.assumed:
+        jobs.rows.notes.append("its dates tell no time zone: taken for UTC; see --time-zone")
+    return jobs.finished("it states no run time limit (sbatch --time)")
+
+
+def _job(line: int, text: str, instants: Instants) -> JobRow:
+    match = _RECORD.match(text)
+    if match is None:
+        raise ValueError("not a record of jobcomp/filetxt")
+    values: dict[str, object] = match.groupdict()
+    values |= dict(_PAIR.findall(str(values["rest"])))
+    state, limit = str(values["JobState"]), limit_of(str(values["TimeLimit"]))
+    if state not in STATES.keys() | GOING_ON or limit is None:
+        raise ValueError("an unknown JobState or TimeLimit")
+    submit, eligible, start, end = (
+        date_of(values, name, instants) for name in ("SubmitTime", "EligibleTime", "StartTime", "EndTime")
+    )
+    never = text_of(values, ["NodeList"]).lower() in ("", NOWHERE) and start == end
+    task = values.get("ArrayTaskId")
+    job = whole_of(values, "JobId") if task is None else whole_of(values, "ArrayJobId")
+    nodes = whole_of(values, "NodeCnt")
+    gpus = sum(map(int, _GPUS.findall(text_of(values, ["Gres"])))) * max(nodes, 1)
+    return JobRow(
+        line,
+        number_of(job, None if task is None else whole_of(values, "ArrayTaskId")),
+        submit,
+        UNKNOWN if never else start,
+        UNKNOWN if state in GOING_ON else end,
+        whole_of(values, "ProcCnt", nodes),
+        STATES.get(state, UNKNOWN),
+        limit,
+        eligible=eligible,
+        nodes=nodes or UNKNOWN,
+        gpus=gpus or UNKNOWN,
+        user=str(values["UserId"]).partition("(")[0],
+        account=text_of(values, ["Account"]),
+        job_name=str(values["Name"]),
+        partition=str(values["Partition"]),
+        qos=text_of(values, ["QOS"]),
+        node_list=text_of(values, ["NodeList"]),
+    )

@@ -1,0 +1,69 @@
+"""Jobs of Flux as `flux jobs -a --json` prints them."""
+
+from pathlib import Path
+from typing import Any
+
+from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
+from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, instant_of, text_of, whole_of
+from shadowtime.shared.accounting.systems.json_objects import json_keys, json_records
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.cluster import LIMIT
+
+NAME = "Flux"
+
+RESULTS = {"COMPLETED": 1, "FAILED": 0, "CANCELED": 5, "TIMEOUT": LIMIT}
+"""Status by the result of a job (RFC 21)."""
+
+
+def begins(head: bytes) -> bool:
+    """Return whether a file with this beginning is output of `flux jobs --json`."""
+    return "t_submit" in json_keys(head)
+
+
+def read(path: Path, _: Reading) -> AccountingRows:
+    """Return the jobs in the file. Times are Unix seconds. Jobs are numbered in order of appearance.
+
+    A job holds its processors until its cleanup is over, which `t_cleanup` begins. A duration of 0 is no limit.
+
+    References
+    ----------
+    flux-jobs(1) of flux-core; docs/other-systems.md#flux.
+    """
+    jobs, numbers = AccountedJobs(), dict[str, int]()
+    for record in json_records(path, "t_submit"):
+        try:
+            if record.values is None:
+                raise ValueError("a damaged object")
+            jobs.add(_job(record.line, record.values, numbers))
+        except ValueError as error:
+            jobs.rows.odd.add(record.line, str(error))
+    return jobs.finished("it states no duration of a job")
+
+
+def _job(line: int, values: dict[str, Any], numbers: dict[str, int]) -> JobRow:
+    job, result = text_of(values, ["id"]), text_of(values, ["result", "status"])
+    submit, start, cleanup, inactive = (
+        instant_of(values, name) for name in ("t_submit", "t_run", "t_cleanup", "t_inactive")
+    )
+    over = text_of(values, ["state"]) in ("INACTIVE", "CLEANUP", "")
+    if not job or submit == UNKNOWN or (over and result not in RESULTS):
+        raise ValueError("no id, t_submit or result" if not job or submit == UNKNOWN else f"unknown result {result!r}")
+    nodes = whole_of(values, "nnodes", 0)
+    return JobRow(
+        line,
+        numbers.setdefault(job, len(numbers) + 1),
+        submit,
+        start,
+        (inactive if cleanup == UNKNOWN else cleanup) if over else UNKNOWN,
+        whole_of(values, "ncores", 0) or whole_of(values, "ntasks", 0) or nodes,
+        RESULTS.get(result, UNKNOWN),
+        whole_of(values, "duration", 0) or MAX_DURATION,
+        nodes=nodes or UNKNOWN,
+        gpus=whole_of(values, "ngpus", 0) or UNKNOWN,
+        user=text_of(values, ["username", "userid"]),
+        account=text_of(values, ["bank", "project"]),
+        job_name=text_of(values, ["name"]),
+        partition=text_of(values, ["queue"]),
+        node_list=text_of(values, ["nodelist"]),
+        job_id=job,
+    )

@@ -1,0 +1,184 @@
+"""HTCondor's history of jobs: ClassAds of `condor_history -long` or of the file itself, or `condor_history -json`."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from shadowtime.shared.accounting.job_numbers import number_of
+from shadowtime.shared.accounting.odd_rows import OddRows
+from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
+from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, instant_of, text_of, whole_of
+from shadowtime.shared.accounting.systems.json_objects import JsonRecord, json_keys, json_records
+from shadowtime.shared.accounting.text_file import first_lines, lines_of
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.cluster import LIMIT
+from shadowtime.shared.quoting import quote
+
+NAME = "HTCondor history"
+
+REMOVED, COMPLETED = 3, 4
+"""States of a job that left the queue. Any other job is still in it."""
+
+NOT_RUNNING = {1, 5}
+"""States of a job that waits: idle, held."""
+
+ON_THE_SUBMIT_HOST = {7, 12}
+"""Universes whose jobs hold no processors of the pool: scheduler (as of DAGMan) and local."""
+
+OVER_DURATION = {46, 47}
+"""Reasons for holding a job: it exceeded its allowed duration, its allowed time of execution."""
+
+ATTRIBUTES = {
+    name.lower(): name
+    for name in (
+        *("ClusterId", "ProcId", "QDate", "JobStatus", "LastJobStatus", "JobUniverse", "JobStartDate"),
+        *("JobCurrentStartDate", "CompletionDate", "EnteredCurrentStatus", "RemoteWallClockTime", "NumJobStarts"),
+        *("LastRemoteWallClockTime", "CumulativeSuspensionTime", "RequestCpus", "CpusProvisioned", "RequestMemory"),
+        *("MemoryProvisioned", "RequestGpus", "GpusProvisioned", "AllowedExecuteDuration", "AllowedJobDuration"),
+        *("ExitCode", "ExitBySignal", "HoldReasonCode", "Owner", "User", "AccountingGroup", "AcctGroup"),
+        *("JobBatchName", "Cmd", "LastRemoteHost", "RemoteHost"),
+    )
+}
+"""Attributes that are read, by their names in lower case: names of ClassAds are not case-sensitive."""
+
+_ATTRIBUTE = re.compile(rb"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*\Z")
+_BETWEEN = re.compile(rb"\*\*\* |-- ")
+"""The line behind a ClassAd of the file itself, and the line with the name of the daemon that was asked."""
+
+
+def begins(head: bytes) -> bool:
+    """Return whether a file with this beginning is a history of HTCondor, as ClassAds or in JSON."""
+    if keys := json_keys(head):
+        return {"ClusterId", "QDate"} <= keys or {"ClusterId", "ProcId"} <= keys
+    lines = first_lines(head, 400)
+    names = {match[1] for line in lines if (match := _ATTRIBUTE.match(line))}
+    return bool({b"ClusterId", b"QDate", b"ProcId"} & names) and sum(map(bool, map(_ATTRIBUTE.match, lines))) > 3
+
+
+def read(path: Path, _: Reading) -> AccountingRows:
+    """Return the jobs in the file. Times are Unix seconds, memory is in MiB.
+
+    The history has the last run of each job. Earlier runs count as waiting.
+
+    References
+    ----------
+    Job ClassAd Attributes, HTCondor 23; docs/other-systems.md#htcondor.
+    """
+    jobs, again = AccountedJobs(), list[JobRow]()
+    for record in _ads(path, jobs.rows.odd):
+        try:
+            if record.values is None:
+                raise ValueError("a damaged ClassAd")
+            taken = _job(record.line, record.values)
+        except ValueError as error:
+            jobs.rows.odd.add(record.line, str(error))
+            continue
+
+        if isinstance(taken, str):
+            jobs.rows.leave_out(taken, 1, f"line {record.line}")
+            continue
+        jobs.add(taken)
+        if whole_of(record.values, "NumJobStarts", 0) > 1:
+            again.append(taken)
+
+    if again:
+        jobs.rows.notes.append(
+            f"{len(again):,} jobs ran more than once: the history has their last run only, and what precedes it counts "
+            f"as waiting; first line {again[0].line}"
+        )
+    return jobs.finished("it states no allowed duration")
+
+
+def _ads(path: Path, odd: OddRows) -> Iterator[JsonRecord]:
+    """Yield the ClassAds of a file with the line of their beginning. They have the attributes of `ATTRIBUTES`.
+
+    The first line of a ClassAd that is no attribute counts as odd.
+    """
+    last, first, ad, whole = 0, 0, dict[str, Any](), True
+    for block in lines_of(path):
+        if not last and json_keys(b"\n".join(block[:100])):
+            yield from json_records(path, "ClusterId")
+            return
+        for number, line in enumerate(block, last + 1):
+            match = _ATTRIBUTE.match(line)
+            name = match and ATTRIBUTES.get(match[1].decode().lower())
+            if match is None:
+                between = not line.strip() or _BETWEEN.match(line) is not None
+                if whole and not between:
+                    odd.add(number, f"not an attribute: {quote(line.decode(errors='replace'))}")
+                whole = between
+            if ad and (name in ad or (match is None and whole)):  # a repeated name: the line between is damaged
+                yield JsonRecord(first, ad)
+                ad = {}
+            if name is None or match is None:
+                continue
+            first = first if ad else number
+            ad[name] = _value(match[2].decode(errors="replace"))
+        last += len(block)
+    if ad:
+        yield JsonRecord(first, ad)
+
+
+def _value(text: str) -> object:
+    """Return a value of a ClassAd: the text in quotes, whether it is true, or else the text of a number.
+
+    >>> _value('"eve"'), _value("true"), _value("3600.0")
+    ('eve', True, '3600.0')
+    """
+    if text.startswith('"'):
+        return text.strip('"')
+    return {"true": True, "false": False, "undefined": None}.get(text.lower(), text)
+
+
+def _job(line: int, ad: dict[str, Any]) -> JobRow | str:
+    """Return the job of a ClassAd, or the reason why it is left out."""
+    status = whole_of(ad, "JobStatus")
+    if whole_of(ad, "JobUniverse", 0) in ON_THE_SUBMIT_HOST:
+        return "runs on the submit host"
+    cluster, process = whole_of(ad, "ClusterId"), whole_of(ad, "ProcId")
+    start, end = instant_of(ad, "JobCurrentStartDate"), instant_of(ad, "CompletionDate")
+    start = instant_of(ad, "JobStartDate") if start == UNKNOWN else start
+    end = instant_of(ad, "EnteredCurrentStatus") if end == UNKNOWN else end
+    if status not in (REMOVED, COMPLETED):
+        end = UNKNOWN
+    elif status == REMOVED and start != UNKNOWN and whole_of(ad, "LastJobStatus", 0) in NOT_RUNNING:
+        ran = whole_of(ad, "LastRemoteWallClockTime", 0) or whole_of(ad, "RemoteWallClockTime", 0)
+        end = min(end, start + ran)  # it was removed while it waited again
+    once, suspended = whole_of(ad, "NumJobStarts", 1) <= 1, whole_of(ad, "CumulativeSuspensionTime", 0)
+    limits = [whole_of(ad, name, MAX_DURATION) for name in ("AllowedExecuteDuration", "AllowedJobDuration")]
+    return JobRow(
+        line,
+        number_of(cluster, process),
+        instant_of(ad, "QDate"),
+        start,
+        end,
+        _amount(ad, "RequestCpus", "CpusProvisioned", 1),
+        _status(ad, status),
+        min(*limits, MAX_DURATION),
+        suspended=suspended if once and suspended > 0 else UNKNOWN,
+        memory=_amount(ad, "RequestMemory", "MemoryProvisioned", UNKNOWN),
+        gpus=_amount(ad, "RequestGpus", "GpusProvisioned", UNKNOWN),
+        user=text_of(ad, ["Owner", "User"]),
+        account=text_of(ad, ["AccountingGroup", "AcctGroup"]),
+        job_name=text_of(ad, ["JobBatchName", "Cmd"]),
+        node_list=text_of(ad, ["LastRemoteHost", "RemoteHost"]).rpartition("@")[2],
+        job_id=f"{cluster}.{process}",
+    )
+
+
+def _amount(ad: dict[str, Any], requested: str, provisioned: str, default: int) -> int:
+    """Return an amount that a job requests. If the request is an expression, it is the amount that the job got."""
+    for name in (requested, provisioned):
+        try:
+            return whole_of(ad, name)
+        except ValueError:  # missing, or an expression
+            continue
+
+    return default
+
+
+def _status(ad: dict[str, Any], status: int) -> int:
+    if status == REMOVED:
+        return LIMIT if whole_of(ad, "HoldReasonCode", 0) in OVER_DURATION else 5
+    return 1 if not ad.get("ExitBySignal") and whole_of(ad, "ExitCode", 0) == 0 else 0

@@ -1,0 +1,166 @@
+"""Jobs of an accounting file one at a time, and values of a job as files write them."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from shadowtime.shared.accounting.instants import Instants, whole_number
+from shadowtime.shared.accounting.reading import TEXTS, UNKNOWN, AccountingRows
+from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER
+from shadowtime.shared.quoting import quote
+
+BATCH = 16_384
+"""Number of jobs that are kept as objects at a time."""
+
+_FIRST_SECOND, _LAST_SECOND = 10**8, 10**11
+"""Bounds of an instant in seconds, in the years 1973 and 5138. A larger number counts milliseconds."""
+
+_DECIMAL = re.compile(r"\.[0-9]*\Z")
+
+
+class JobRow(NamedTuple):
+    """A job of an accounting file, with its line. Instants are Unix times in seconds, durations are in seconds."""
+
+    line: int
+    job_number: int
+    submit: int
+    start: int
+    end: int
+    processors: int
+    status: int
+    limit: int = MAX_DURATION
+    eligible: int = UNKNOWN
+    run_time: int = UNKNOWN
+    suspended: int = UNKNOWN
+    nodes: int = UNKNOWN
+    memory: int = UNKNOWN
+    gpus: int = UNKNOWN
+    user: str = ""
+    account: str = ""
+    job_name: str = ""
+    partition: str = ""
+    qos: str = ""
+    node_list: str = ""
+    job_id: str = ""
+    """The job's own name, if that is no number."""
+
+
+class AccountedJobs:
+    """Collector of the jobs of a file. It adds them to `rows` in batches.
+
+    Examples
+    --------
+    >>> jobs = AccountedJobs()
+    >>> jobs.add(JobRow(1, 17, submit=1000, start=1010, end=1070, processors=4, status=1, limit=600, user="eve"))
+    >>> jobs.finished("FILE has none").column("processors").tolist()
+    [4]
+    """
+
+    def __init__(self) -> None:
+        self.rows = AccountingRows()
+        self._waiting: list[JobRow] = []
+        self._limited = False
+
+    def add(self, job: JobRow) -> None:
+        """Add a job. A job without a time of eligibility is eligible from its submission on."""
+        self._waiting.append(job if job.eligible != UNKNOWN else job._replace(eligible=job.submit))
+        if len(self._waiting) == BATCH:
+            self._extend()
+
+    def finished(self, without_limits: str) -> AccountingRows:
+        """Return all rows. If no job has a limit, a note says so, with the reason `without_limits`."""
+        self._extend()
+        if len(self.rows) and not self._limited:
+            self.rows.notes.append(
+                f"{without_limits}: its jobs count as jobs without a limit; "
+                "--requests actual takes the run time of each job as its request"
+            )
+        return self.rows
+
+    def _extend(self) -> None:
+        if not self._waiting:
+            return
+        columns = dict(zip(JobRow._fields, zip(*self._waiting, strict=True), strict=True))
+        self._limited = self._limited or min(columns["limit"]) < MAX_DURATION
+        lines = columns.pop("line")
+        words = {name: columns.pop(name) for name in (*TEXTS, "job_id")}
+        self.rows.extend(lines, columns, words)
+        self._waiting.clear()
+
+
+def whole_of(values: Mapping[str, object], name: str, default: int | None = None) -> int:
+    """Return a whole number among the values of a job, without its fraction.
+
+    Raises
+    ------
+    ValueError
+        If the value is not a number from 0 on, or is missing and there is no default.
+
+    >>> whole_of({"cpus": "4"}, "cpus"), whole_of({"cpus": 4.0}, "cpus"), whole_of({}, "cpus", 1)
+    (4, 4, 1)
+    """
+    value = values.get(name)
+    if value is None or value == "":
+        if default is None:
+            raise ValueError(f"no {name}")
+        return default
+    number = None
+    if isinstance(value, str):
+        number = whole_number(_DECIMAL.sub("", value.strip()))
+    elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        number = int(value)
+    if number is None or not 0 <= number <= MAX_INTEGER:
+        raise ValueError(f"{name} {quote(str(value))} is not a whole number")
+    return number
+
+
+def instant_of(values: Mapping[str, object], name: str) -> int:
+    """Return a Unix time in seconds among the values of a job. It may be in milli- or microseconds.
+
+    `UNKNOWN` if it is missing, 0 or negative.
+
+    Raises
+    ------
+    ValueError
+        If the value is not a number, or too small for an instant.
+
+    >>> [instant_of({"end": value}, "end") for value in ("1600003610", 1600003610123, 0)]
+    [1600003610, 1600003610, -1]
+    """
+    if values.get(name) in (-1, "-1", -1.0):
+        return UNKNOWN
+    number = whole_of(values, name, 0)
+    while number > _LAST_SECOND:
+        number //= 1000
+    if 0 < number < _FIRST_SECOND:
+        raise ValueError(f"{name} {number} is not a Unix time")
+    return number or UNKNOWN
+
+
+def date_of(values: Mapping[str, object], name: str, instants: Instants) -> int:
+    """Return a Unix time in seconds from a date among the values of a job; `UNKNOWN` if it is missing.
+
+    Raises
+    ------
+    ValueError
+        If the value is not a date.
+    """
+    instant = instants(str(values.get(name) or ""))
+    if instant is None or 0 < instant < _FIRST_SECOND:
+        raise ValueError(f"{name} {quote(str(values[name]))} is not a time")
+    return instant or UNKNOWN
+
+
+def text_of(values: Mapping[str, object], names: Iterable[str]) -> str:
+    """Return the first text among the values of a job that is neither missing nor empty; "" if there is none.
+
+    >>> text_of({"Owner": "", "User": "eve@site"}, ("Owner", "User"))
+    'eve@site'
+    """
+    for name in names:
+        value = values.get(name)
+        if value not in (None, "", "(null)"):
+            return str(value)
+
+    return ""

@@ -1,0 +1,47 @@
+"""Mappings of the columns of published data sets: `--preset NAME`."""
+
+from collections.abc import Mapping
+
+from shadowtime.shared.accounting import parse_columns
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import quote
+
+PRESETS: Mapping[str, str] = {
+    "acme": "job_number=job_id,submit=submit_time,start=start_time,end=end_time,processors=cpu_num,nodes=node_num,"
+    "gpus=gpu_num,user=user,state=state",
+    "alcf": "job_number=COBALT_JOBID,submit=QUEUED_TIMESTAMP,start=START_TIMESTAMP,end=END_TIMESTAMP,"
+    "limit=WALLTIME_SECONDS:s,processors=CORES_USED,nodes=NODES_REQUESTED,user=USERNAME_GENID,"
+    "account=PROJECT_NAME_GENID,partition=QUEUE_NAME",
+    "eagle": "job_number=job_id,submit=submit_time,start=start_time,end=end_time,limit=wallclock_req:s,"
+    "processors=processors_req,nodes=nodes_req,gpus=gpus_req,user=user,account=account,partition=partition,qos=qos,"
+    "state=state",
+    "f-data": "job_number=jid,submit=adt,start=sdt,run_time=duration:s,limit=elpl:s,processors=cnumat,nodes=nnumr,"
+    "user=usr,job_name=jnam,state=exit state",
+    "helios": "job_number=job_id,submit=submit_time,start=start_time,end=end_time,processors=cpu_num,nodes=node_num,"
+    "gpus=gpu_num,user=user,account=vc,job_name=jobname,state=state",
+    "lanl": "submit=submit_time,start=start_time,end=end_time,limit=wallclock_limit,processors=tasks_requested,"
+    "nodes=node_count,user=user_ID,account=group_ID,state=job_status",
+    "pm100": "job_number=job_id,submit=submit_time,eligible=eligible_time,start=start_time,end=end_time,"
+    "limit=time_limit:min,processors=num_cores_alloc,nodes=num_nodes_req,gpus=num_gpus_alloc,user=user_id,"
+    "partition=partition,qos=qos,state=job_state",
+    "slurm-database": "job_number=id_job,submit=time_submit,eligible=time_eligible,start=time_start,end=time_end,"
+    "suspended=time_suspended:s,limit=timelimit:min,processors=cpus_req,nodes=nodes_alloc,user=id_user,"
+    "partition=partition,state=",
+}
+"""The columns of each data set, as `--columns` takes them. `docs/datasets.md` has the data sets."""
+
+
+def preset_columns(name: str) -> dict[str, str]:
+    """Return the mapping of a data set's columns.
+
+    Raises
+    ------
+    SettingsError
+        If no data set has this name.
+
+    >>> preset_columns("pm100")["limit"]
+    'time_limit:min'
+    """
+    if name not in PRESETS:
+        raise SettingsError(f"--preset {quote(name)}: expected one of {', '.join(PRESETS)}; see docs/datasets.md")
+    return parse_columns([PRESETS[name]])

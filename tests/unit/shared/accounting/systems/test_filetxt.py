@@ -1,0 +1,66 @@
+"""Slurm's text file of completed jobs."""
+
+from pathlib import Path
+
+import pytest
+
+from shadowtime.shared.accounting import UNKNOWN, Reading
+from shadowtime.shared.accounting.systems import filetxt
+from shadowtime.shared.bounds import MAX_DURATION
+
+LINE = (
+    "JobId=4711 UserId=ann(1001) GroupId=phys(100) Name=run JobState=COMPLETED Partition=batch TimeLimit=60 "
+    "StartTime=2014-03-09T00:00:15 EndTime=2014-03-09T00:30:15 NodeList=n[01-02] NodeCnt=2 ProcCnt=32 WorkDir=/x "
+    "ReservationName= Gres= Account=phys QOS=normal WcKey= Cluster=c1 SubmitTime=2014-03-09T00:00:09 "
+    "EligibleTime=2014-03-09T00:00:10 DerivedExitCode=0:0 ExitCode=0:0 \n"
+)
+
+
+def read(tmp_path: Path, text: str, time_zone: str | None = None) -> dict[str, int]:
+    path = tmp_path / "jobcomp.log"
+    path.write_text(text)
+    rows = filetxt.read(path, Reading(time_zone=time_zone))
+    assert (len(rows), rows.odd.count) == (1, 0)
+    names = ("job_number", "submit", "eligible", "start", "end", "processors", "nodes", "gpus", "limit", "status")
+    return {name: int(rows.column(name)[0]) for name in names}
+
+
+def test_a_line_is_a_job(tmp_path: Path) -> None:
+    assert read(tmp_path, LINE) == {
+        "job_number": 4711,
+        "submit": 1_394_323_209,
+        "eligible": 1_394_323_210,
+        "start": 1_394_323_215,
+        "end": 1_394_325_015,
+        "processors": 32,
+        "nodes": 2,
+        "gpus": UNKNOWN,
+        "limit": 3600,
+        "status": 1,
+    }
+    assert read(tmp_path, LINE, "Europe/Berlin")["submit"] == 1_394_323_209 - 3600
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "value"),
+    [
+        ("Name=run", "Name=my JobState=x Partition=y run", "processors", 32),
+        ("WorkDir=/x", "WorkDir=/my files Account=none", "status", 1),
+        ("TimeLimit=60", "TimeLimit=UNLIMITED", "limit", MAX_DURATION),
+        ("Gres=", "Gres=gpu:a100:2", "gpus", 4),
+        ("DerivedExitCode", "ArrayJobId=4700 ArrayTaskId=3 DerivedExitCode", "job_number", 400_004_700),
+        ("StartTime=2014-03-09T00:00:15", "StartTime=Unknown", "start", UNKNOWN),
+        ("COMPLETED", "CANCELLED", "status", 5),
+    ],
+)
+def test_values(tmp_path: Path, old: str, new: str, field: str, value: int) -> None:
+    assert read(tmp_path, LINE.replace(old, new, 1))[field] == value
+
+
+def test_a_damaged_line_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "jobcomp.log"
+    path.write_text(
+        LINE + LINE[:150] + "\n" + LINE.replace("COMPLETED", "COMPLETE") + LINE.replace("00:30:15", "00:3O:15")
+    )
+    rows = filetxt.read(path, Reading())
+    assert (len(rows), [line for line, _ in rows.odd.first]) == (1, [2, 3, 4])
