@@ -182,7 +182,7 @@ def format_of(path: Path) -> LogFormat | None:
 @cache
 def log_formats() -> Plugins[LogFormat]:
     """Return all formats by name but the Standard Workload Format, imported on first use."""
-    from shadowtime.replayer.logs import batsim, gwf
+    from shadowtime.replayer.logs.other_formats import batsim, gwf
     from shadowtime.shared.accounting import elasticsearch, filetxt, flux, htcondor, lsf, pbs, sacct, sge, table
 
     readers: tuple[LogFormat, ...] = (

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from shadowtime.replayer.logs.standard_rows import StandardRows
+from shadowtime.replayer.logs.other_formats.standard_rows import StandardRows
 from shadowtime.replayer.logs.swf import FIELDS
 from shadowtime.replayer.logs.trace import Trace
 from shadowtime.shared.accounting import UNKNOWN, Reading, first_lines, lines_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shadowtime.replayer.logs.standard_rows import StandardRows
+from shadowtime.replayer.logs.other_formats.standard_rows import StandardRows
 from shadowtime.replayer.logs.trace import Trace
 from shadowtime.shared.accounting import (
     UNKNOWN,
