@@ -10,7 +10,7 @@ HEAD = "| policy | KTH |"
 INK, MUTED, MARKED = (
     "#1b2430",
     "#7a8594",
-    {"tuned": "#0b6e4f", "best": "#1f5fbf", "guarded": "#9a5b00", "ceiling": "#8a2c5d"},
+    {"tuned": "#0b6e4f", "cautious": "#1f5fbf", "guarded": "#9a5b00", "ceiling": "#8a2c5d"},
 )
 PLACES = {
     "guarded": (-6, -14, "right"),

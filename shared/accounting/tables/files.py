@@ -133,7 +133,7 @@ def _parquet_table(path: Path) -> TableFile:
     try:
         from pyarrow import parquet  # here, since this import takes a third of a second
     except ModuleNotFoundError:
-        raise TraceError(f"{path}: to read Parquet, pip install '.[frames]'") from None
+        raise TraceError(f"{path}: to read Parquet, pip install 'shadowtime[frames]'") from None
     if path.stat().st_size > MAX_LOG_SIZE:
         raise TraceError(f"{path}: the log is too large; the maximum is {MAX_LOG_SIZE:,} bytes")
 
@@ -163,7 +163,7 @@ def frame_table(frame: Any) -> TableFile:
     try:
         import pyarrow
     except ModuleNotFoundError:
-        raise ImportError("data frames need pyarrow, which is not installed: pip install '.[frames]'") from None
+        raise ImportError("data frames need pyarrow, which is not installed: pip install 'shadowtime[frames]'") from None
 
     try:
         if hasattr(frame, "to_arrow"):  # polars
