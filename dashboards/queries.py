@@ -124,7 +124,7 @@ def either(expr: str, label: str, below: str, above: str, by: str) -> str:
 def composed(common: dict[str, str], value: str, labels: dict[str, str], by: str) -> str:
     """Return a query with the values of `value`, and each label of `labels` from its own query; joined by `by`.
 
-    `common` has the expressions that the others use, by their names.
+    `common` has the expressions that the others use, by their names. No label may have such a name.
     """
     parts = "".join(f" + on ({by}) group_left ({label}) (0 * {query})" for label, query in labels.items())
     return f"WITH ({', '.join(f'{name} = {expr}' for name, expr in common.items())}) {value}{parts}"

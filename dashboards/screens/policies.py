@@ -36,6 +36,10 @@ NONE_ENDED = "No job has ended yet"
 ALONE = "Only one policy ran: replay another too, or choose another to compare with"
 SHAPED = f"{HOUR_AND_EIGHT}."
 MONTH = "30d"
+FEWEST = 3
+"""Fewest batches for which there is an interval."""
+
+UNKNOWN = "too few batches to know chance"
 WAITED = {
     "60": "1 min",
     "600": "10 min",
@@ -169,18 +173,24 @@ def _verdict() -> str:
     common = {
         "change": f"{_difference(names.MEAN_WAIT, OTHERS)} / {base}",
         "half": f"{_chance(names.WAIT_SUM, OTHERS)} / {base}",
-        "longest": _difference(names.MAX_WAIT, OTHERS),
+        "worst": _difference(names.MAX_WAIT, OTHERS),
     }
     labels = {
         "percent": spelt("round(100 * abs(change)) + 0", "percent", "policy"),
         "than": either("change", "than", "shorter", "longer", "policy"),
-        "low": spelt("round(100 * (abs(change) - half)) + 0", "low", "policy"),
-        "high": spelt("round(100 * (abs(change) + half)) + 0", "high", "policy"),
-        "chance": either("half - abs(change)", "chance", "more than chance", "may be chance", "policy"),
-        "hours": spelt("round(abs(longest) / 3600, 0.1) + 0", "hours", "policy"),
-        "longest": either("longest", "longest", "shorter", "longer", "policy"),
+        "low": _if_known(spelt("round(100 * (abs(change) - half)) + 0", "low", "policy"), "low", "?"),
+        "high": _if_known(spelt("round(100 * (abs(change) + half)) + 0", "high", "policy"), "high", "?"),
+        "chance": _if_known(
+            either("half - abs(change)", "chance", "more than chance", "may be chance", "policy"), "chance", UNKNOWN
+        ),
+        "hours": spelt("round(abs(worst) / 3600, 0.1) + 0", "hours", "policy"),
+        "longest": either("worst", "longest", "shorter", "longer", "policy"),
     }
     return f"sort({composed(common, 'change', labels, 'policy')})"
+
+
+def _if_known(expr: str, label: str, otherwise: str) -> str:
+    return f'({expr} or on (policy) label_set(change, "{label}", "{otherwise}"))'
 
 
 def _mean(sums: names.Metric, window: str, divisor: str) -> str:
@@ -194,11 +204,18 @@ def _difference(metric: names.Metric, runs: Runs = SEVERAL) -> str:
 
 
 def _chance(sums: names.Metric, runs: Runs = SEVERAL) -> str:
-    """Return the query for half the width of the 95 % confidence interval of a difference of means, by batch means."""
+    """Return the query for half the width of the 95 % confidence interval of a difference of means, by batch means.
+
+    The quantile is that of Student's t, by the first terms of its expansion at the normal one (Abramowitz and Stegun
+    1964, 26.7.5). There is no interval for fewer than `FEWEST` batches.
+    """
     here, there = (f"increase({some.of(sums)}[$batch])" for some in (runs, BASELINE))
-    batches = f"(sum by (policy) ({here}) - on () group_left() sum({there}))[$__range:$batch]"
-    jobs = f"max by (policy) ({last(runs.of(names.JOBS))})"
-    return f"1.96 * sqrt(count_over_time({batches})) * stddev_over_time({batches}) / on (policy) {jobs}"
+    return (
+        f"(WITH (batches = (sum by (policy) ({here}) - on () group_left() sum({there}))[$__range:$batch], "
+        f"many = count_over_time(batches) >= {FEWEST}, free = many - 1) "
+        "(1.96 + 2.37 / free + 2.82 / free ^ 2) * many * stddev_over_time(batches) / free ^ 0.5 "
+        f"/ on (policy) max by (policy) ({last(runs.of(names.JOBS))}))"
+    )
 
 
 def _later() -> str:

@@ -186,7 +186,7 @@ def _changed() -> str:
     now, before = (
         f"last_over_time({SEVERAL.of(names.PROCESSORS)}[{SILENT}]{offset})" for offset in ("", " offset $__interval")
     )
-    return f"sum by (policy) ({now} != {before})"
+    return f"sum by (policy) (abs({now} - {before})) > 0"
 
 
 def _quantile(quantile: str) -> str:

@@ -148,23 +148,23 @@ def _both(metric: Metric, divisor: str = "", **labels: str) -> list[Query]:
 def _verdict() -> str:
     """Return the query whose labels are the figures of the sentences, one series for each shadow, the best first."""
     common = {
-        bound: f"max by (shadow) ({_lately(names.TWIN_CHANGE, shape='all', bound=bound)})"
-        for bound in ("mean", "low", "high")
+        name: f"max by (shadow) ({_lately(names.TWIN_CHANGE, shape='all', bound=bound)})"
+        for name, bound in (("change", "mean"), ("lower", "low"), ("upper", "high"))
     }
     common["sure"] = f"max by (shadow) ({_lately(names.TWIN_EVIDENCE)})"
-    common["jobs"] = f"max by (shadow) ({_lately(names.TWIN_JOBS, shape='all')})"
+    common["compared"] = f"max by (shadow) ({_lately(names.TWIN_JOBS, shape='all')})"
     labels = {
-        "percent": spelt("round(100 * abs(mean)) + 0", "percent", "shadow"),
-        "than": either("mean", "than", "shorter", "longer", "shadow"),
-        "low": _bound("low", "high"),
-        "high": _bound("high", "low"),
+        "percent": spelt("round(100 * abs(change)) + 0", "percent", "shadow"),
+        "than": either("change", "than", "shorter", "longer", "shadow"),
+        "low": _bound("low", "lower", "upper"),
+        "high": _bound("high", "upper", "lower"),
         "real": either(f"sure - {REAL_FROM}", "real", "not known to be real yet", "the difference is real", "shadow"),
-        "jobs": spelt("jobs", "jobs", "shadow"),
+        "jobs": spelt("compared", "jobs", "shadow"),
     }
-    return f"sort({composed(common, 'mean', labels, 'shadow')})"
+    return f"sort({composed(common, 'change', labels, 'shadow')})"
 
 
-def _bound(bound: str, opposite: str) -> str:
+def _bound(label: str, bound: str, opposite: str) -> str:
     """Return the query for a bound of the interval, in the direction that the sentence names; `?` if it is unknown."""
-    percent = f"round(100 * ((0 * (mean < 0) - {opposite}) or {bound})) + 0"
-    return f'({spelt(percent, bound, "shadow")} or on (shadow) label_set(mean, "{bound}", "?"))'
+    percent = f"round(100 * ((0 * (change < 0) - {opposite}) or {bound})) + 0"
+    return f'({spelt(percent, label, "shadow")} or on (shadow) label_set(change, "{label}", "?"))'
