@@ -137,6 +137,7 @@ def dashboard() -> Dashboard:
                     Query(names.FOLLOW_SHARE.name, "scheduler of {{followed}}"),
                     Query(f"rate({names.FOLLOW_SECONDS.name}[5m])", "waiting for {{followed}}"),
                 ],
+                flowing=True,
             ),
             chart(
                 "Told by followers",

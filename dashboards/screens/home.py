@@ -74,7 +74,7 @@ def dashboard() -> Dashboard:
             steps={0: GOOD, 10_000: WARNING, 100_000: BAD},
         ),
         number(
-            "p99 of the answer",
+            "p99 of answers",
             Asks(
                 "How long does an event take through all stages? 99 % of the last 5 minutes take less.",
                 "s",

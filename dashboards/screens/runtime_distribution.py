@@ -50,7 +50,7 @@ def dashboard() -> Dashboard:
                     NONE_ENDED,
                 ),
                 (
-                    "Error of distributions",
+                    "Distribution error",
                     "How far are the distributions from what happened? The mean CRPS; lower is better.",
                     "dtdhms",
                     names.RUN_TIME_CRPS,
@@ -58,7 +58,7 @@ def dashboard() -> Dashboard:
                     POINTS_ONLY,
                 ),
                 (
-                    "Run times predicted",
+                    "Predicted jobs",
                     "On how many ended jobs do these figures rest?",
                     COUNT,
                     names.RUN_TIME_PREDICTIONS,

@@ -13,13 +13,13 @@ POLICY_COLOURS = {
     "easy-sjbf": "#1c9aa0",
     "probabilistic": "#5b6ee1",
     "all-reserve": "#8d6748",
-    "tuned": "#0a7d94",
-    "guarded": "#b0563a",
+    "tuned": "#3a5a9b",
+    "guarded": "#b98f6a",
     "slurm": "#5f6d7e",
 }
 """Colours by the name of a policy or of a configuration. A SPEC with keys has the colour of its policy."""
 
-OTHER_COLOURS = ("#5566d6", "#7f9b1e", "#a86f8f", "#4d8c7a", "#9c6b3f", "#6d7f99", "#9a4fd0")
+OTHER_COLOURS = ("#5566d6", "#7f9b1e", "#a86f8f", "#4f8797", "#9c6b3f", "#6d7f99", "#9a4fd0")
 """Colours of other series, in order of appearance."""
 
 GOOD, WARNING, BAD = "#2f9e5f", "#c8701a", "#d0384e"

@@ -85,7 +85,8 @@ def _import(store: VictoriaMetrics, lines: bytes, shift: int = 0) -> None:
 
 def _processes(now: int) -> Iterator[str]:
     """Yield what the pages of workers, followers and shadows say, as it would have been scraped."""
-    for at in range(now - 1_200, now + 1, 5):
+    for age in range(0, 1_200, 5):
+        at = now - 1_195 + age
         for stage in (*(stage.name for stage in STAGES), "metrics"):
             yield f'up{{job="workers",worker="{stage}-1"}} 1 {at}000'
         for metric in METRICS:
@@ -96,9 +97,9 @@ def _processes(now: int) -> Iterator[str]:
                     counter = metric.name.endswith("_total")
                     if metric.name.endswith(("batch_seconds", "latency_seconds")):
                         for limit, count in (("0.1", 8), ("1", 10), ("+Inf", 10)):
-                            yield f'{metric.name}_bucket{{stage="{value}",le="{limit}"}} {count * (at - now + 1_200)} {at}000'
+                            yield f'{metric.name}_bucket{{stage="{value}",le="{limit}"}} {count * age} {at}000'
                     else:
-                        yield f"{metric.name}{label} {at - now + 1_200 if counter else 0} {at}000"
+                        yield f"{metric.name}{label} {age if counter else 0} {at}000"
 
     for shadow, (mean, low, high, evidence) in SHADOWS.items():
         for at in range(now - 3 * 86_400, now, 3_600):
