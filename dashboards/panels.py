@@ -44,11 +44,12 @@ FEW = 4
 """Maximum number of series that a list beneath a chart names. More are named by a table beside the chart."""
 
 NO_RUN = "No run here: choose another, or click Time of the log"
-HOURS = "suffix: h"
+HOURS = "suffix:h"
 """Unit of waits in charts, whose values are divided by 3,600. Grafana's unit of seconds would mix days with weeks."""
 
 DAYS = "dtdhms"
-"""Unit of times in tables: days and the time of day, the same for all rows. The values are in seconds."""
+"""Unit of times in tables: days, hours, minutes and seconds, the same for all rows. The values are in seconds, and not
+negative: Grafana would write "00:00:01 ago"."""
 
 COUNT = "locale"
 """Unit of numbers of jobs: 5,000 and not 5 K."""

@@ -19,6 +19,9 @@ GRAFANA = model.DataSourceRef(type_val="datasource", uid="grafana")
 LABEL_LENGTH = 24
 """Maximum number of letters of a name under a bar."""
 
+LOWEST = -1e9
+"""Below all values. In thresholds of a column, Grafana takes null for 0."""
+
 NO_CELL = "\N{EN DASH}"
 FILLED = Override(id_val="custom.cellOptions", value={"type": "color-background", "mode": "basic"})
 GAUGE = Override(id_val="custom.cellOptions", value={"type": "gauge", "mode": "basic"})
@@ -65,7 +68,7 @@ def shares(title: str, asks: Asks, query: Query, over: str, by: str = "policy") 
     panel = _crossed(table.Panel(), over, by)
     panel = finished(panel, title, asks, [query], 12, PromQueryFormat.TABLE, coloured=False).decimals(0)
     panel = _with_empty_cells(panel).override_by_name(over, [Override(id_val="unit", value="string")])
-    steps = [{"value": None, "color": GOOD}, {"value": -0.05, "color": "transparent"}, {"value": 0.05, "color": BAD}]
+    steps = [{"value": LOWEST, "color": GOOD}, {"value": -0.05, "color": "transparent"}, {"value": 0.05, "color": BAD}]
     shades = Override(id_val="thresholds", value={"mode": "absolute", "steps": steps})
     return panel.override_by_field_type("number", [FILLED, shades])
 
@@ -124,14 +127,14 @@ class _LiveTarget(Builder[variants.Dataquery], variants.Dataquery):
 
 def against(panel: table.Panel, column: str, limit: float) -> table.Panel:
     """Colour a column of a table: values below `limit` as bad, others as good."""
-    steps = [{"value": None, "color": BAD}, {"value": limit, "color": GOOD}]
+    steps = [{"value": LOWEST, "color": BAD}, {"value": limit, "color": GOOD}]
     shades = Override(id_val="thresholds", value={"mode": "absolute", "steps": steps})
     return panel.override_by_name(column, [FILLED, shades])
 
 
 def gauge(panel: table.Panel, column: str) -> table.Panel:
     """Draw a column of shares as bars from 0 to 100 %."""
-    neutral = Override(id_val="thresholds", value={"mode": "absolute", "steps": [{"value": None, "color": NEUTRAL}]})
+    neutral = Override(id_val="thresholds", value={"mode": "absolute", "steps": [{"value": LOWEST, "color": NEUTRAL}]})
     limits = [Override(id_val="min", value=0), Override(id_val="max", value=1)]
     return panel.override_by_name(column, [GAUGE, neutral, *limits, Override(id_val="unit", value="percentunit")])
 

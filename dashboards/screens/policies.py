@@ -149,17 +149,17 @@ def _compared() -> table.Panel:
             empty=NONE_ENDED,
         ),
         [
-            _query("mean wait", names.MEAN_WAIT),
-            Query(_difference(names.MEAN_WAIT), "wait vs baseline", instant=True),
-            Query(_chance(names.WAIT_SUM), "wait, 95 % ±", instant=True),
+            _hours(_query("mean wait", names.MEAN_WAIT)),
+            _hours(Query(_difference(names.MEAN_WAIT), "wait vs baseline", instant=True)),
+            _hours(Query(_chance(names.WAIT_SUM), "wait, 95 % ±", instant=True)),
             _query("slowdown", names.SLOWDOWN),
             Query(_difference(names.SLOWDOWN), "slowdown vs baseline", instant=True),
             Query(_chance(names.SLOWDOWN_SUM), "slowdown, 95 % ±", instant=True),
-            _query("longest wait", names.MAX_WAIT),
+            _hours(_query("longest wait", names.MAX_WAIT)),
             _query("jobs ended", names.JOBS),
             Query(_later(), "jobs that end later", instant=True),
         ],
-        dict.fromkeys(("mean wait", "wait vs baseline", "wait, 95 % ±", "longest wait"), DAYS)
+        dict.fromkeys(("mean wait", "wait vs baseline", "wait, 95 % ±", "longest wait"), HOURS)
         | dict.fromkeys(("jobs ended", "jobs that end later"), COUNT),
     ).sort_by([common.TableSortByFieldState().display_name("mean wait")])
 
@@ -240,6 +240,10 @@ def _by_shape(runs: Runs, by: str) -> str:
 def _query(title: str, metric: names.Metric) -> Query:
     labels = {"measure": title if title == "recalibrated" else "exact"} if "measure" in metric.labels else {}
     return Query(f"max by (policy) ({last(SEVERAL.of(metric, **labels))})", title, instant=True)
+
+
+def _hours(query: Query) -> Query:
+    return query._replace(expr=f"{query.expr} / 3600")
 
 
 def _units(figures: tuple[tuple[str, names.Metric], ...]) -> dict[str, str]:
