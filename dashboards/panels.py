@@ -61,6 +61,9 @@ COLOURS: Mapping[str, Mapping[str, str]] = {
 }
 """Colours of the series that a legend names, by the legend."""
 
+REAL = "real"
+"""Legend of what really happened, beside shadows."""
+
 BY_POLICY = ("{{policy}}", "{{shadow}}")
 
 Drawing = TypeVar("Drawing", timeseries.Panel, stat.Panel, StateTimeline, barchart.Panel, table.Panel, heatmap.Panel)
@@ -262,6 +265,8 @@ def colours(legends: Sequence[str]) -> Iterator[tuple[str, str, str]]:
         for name, colour in COLOURS.get(legend, {}).items():
             yield "byName", name, colour
     own = [legend for legend in legends if "{{" not in legend]
-    if len(own) == len(legends):
+    if REAL in legends:
+        yield "byName", REAL, NEUTRAL
+    elif len(own) == len(legends):
         for name, colour in zip(own, HUES, strict=False):
             yield "byName", name, colour

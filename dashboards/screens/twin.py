@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from shadowtime.dashboards.empty_dashboard import board, with_panels
-from shadowtime.dashboards.panels import COUNT, DAYS, HOURS, Asks, chart
+from shadowtime.dashboards.panels import COUNT, DAYS, HOURS, REAL, Asks, chart
 from shadowtime.dashboards.queries import Query, composed, either, spelt
 from shadowtime.dashboards.screens.moments import rows, sentences
 from shadowtime.shared import metric_names as names
@@ -141,7 +141,7 @@ def _both(metric: Metric, divisor: str = "", **labels: str) -> list[Query]:
     """Return the queries for each shadow, and for what really happened: of the shadows that differ in it, the mean."""
     return [
         Query(f"{_of(metric, of='shadow', **labels)}{divisor}", ONE),
-        Query(f"avg({_of(metric, of='real', **labels)}){divisor}", "real"),
+        Query(f"avg({_of(metric, of='real', **labels)}){divisor}", REAL),
     ]
 
 

@@ -14,7 +14,7 @@ UNBOUNDED = "Waits are not bounded: replay with --wait-bound bmbp"
 UNFORECAST = "Waits are not forecast: replay a policy with forecast=yes"
 UNEXPECTED = "The site's own scheduler has said of no start when it expects it"
 WAITED = "longest wait"
-MARGIN = "above the band"
+MARGIN = "margin to the band"
 
 
 def dashboard() -> Dashboard:
@@ -169,6 +169,6 @@ def _table(queue: dict[str, str]) -> table.Panel:
             of("root mean square above waits", names.OVER_RMS),
         ],
         dict.fromkeys(("coverage", "of the last 1,000", "band, low", MARGIN), "percentunit")
-        | {"starts with a bound": COUNT, "root mean square above waits": DAYS},
+        | {"quantile": "none", "starts with a bound": COUNT, "root mean square above waits": DAYS},
     )
     return against(panel, MARGIN, 0.0)

@@ -126,8 +126,8 @@ def ended(store: VictoriaMetrics, jobs: int) -> list[Any]:
 FOLLOWED = ("Followed clusters", "What following costs", "Told by followers")
 """Panels of clusters that are followed, of which there is none."""
 
-AT_TIMES = ("jobs that end later",)
-"""Columns that only have values if the time range ends before a run."""
+AT_TIMES = ("jobs that end later", "wait, 95 % ±", "slowdown, 95 % ±")
+"""Columns that only have values if the time range ends before a run, or if the log has some batches of days."""
 
 SHADOWS = "twin"
 """The dashboard of shadows, of which there is none either."""
