@@ -1,15 +1,19 @@
 """An empty dashboard, with its variables, links and annotations, and its rows of panels."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from grafana_foundation_sdk.builders import dashboard as sdk
+from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as model
 
 from shadowtime.dashboards.panels import STORE
 from shadowtime.dashboards.queries import EVER, VARIABLES, WHERE, Query, time_ranges
 
 TAG = "shadowtime"
+Panel = Builder[model.Panel]
+Rows = Mapping[str, Sequence[Panel]]
+"""Panels by the title of their row."""
+
 LATELY = "now-7d", "now"
 """The time range of results. The link *Time of the log* leads to the range of the chosen experiment."""
 
@@ -67,7 +71,7 @@ def board(
     return made.annotation(_alerts())
 
 
-def with_panels(made: sdk.Dashboard, panels: Iterable[Any], more: dict[str, Sequence[Any]] | None = None) -> Any:
+def with_panels(made: sdk.Dashboard, panels: Iterable[Panel], more: Rows | None = None) -> sdk.Dashboard:
     """Return the dashboard with panels that are seen at once, and with collapsed rows of others, by their titles."""
     for panel in panels:
         made = made.with_panel(panel)

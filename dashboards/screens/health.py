@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.empty_dashboard import board, with_panels
+from shadowtime.dashboards.empty_dashboard import Rows, board, with_panels
 from shadowtime.dashboards.panels import Asks, chart, lanes
 from shadowtime.dashboards.queries import Query
 from shadowtime.shared import metric_names as names
@@ -70,7 +70,7 @@ def dashboard() -> Dashboard:
             ],
         ),
     )
-    more = {
+    more: Rows = {
         "What should be zero": [
             chart(
                 "Dead letters",

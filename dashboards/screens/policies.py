@@ -5,7 +5,7 @@ from grafana_foundation_sdk.builders import dashboard as sdk
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.models import dashboard as model
 
-from shadowtime.dashboards.empty_dashboard import board, with_panels
+from shadowtime.dashboards.empty_dashboard import Rows, board, with_panels
 from shadowtime.dashboards.panels import COUNT, DAYS, HOURS, Asks, columns
 from shadowtime.dashboards.queries import BASELINE, EVER, OTHERS, SEVERAL, Query, Runs, composed, either, last, spelt
 from shadowtime.dashboards.screens.moments import bars_by, matrix, rows, sentences, shares
@@ -96,7 +96,7 @@ def dashboard() -> Dashboard:
             "shape",
         ),
     )
-    more = {
+    more: Rows = {
         "Month by month": [
             columns(
                 f"$policy: {title}", Asks(question, unit, NONE_ENDED), [Query(_mean(sums, MONTH, divisor))], span=24
@@ -206,8 +206,8 @@ def _difference(metric: names.Metric, runs: Runs = SEVERAL) -> str:
 def _chance(sums: names.Metric, runs: Runs = SEVERAL) -> str:
     """Return the query for half the width of the 95 % confidence interval of a difference of means, by batch means.
 
-    The quantile is that of Student's t, by the first terms of its expansion at the normal one (Abramowitz and Stegun
-    1964, 26.7.5). There is no interval for fewer than `FEWEST` batches.
+    The quantile is that of Student's t, by the first terms of its expansion at the normal quantile. There is no
+    interval for fewer than `FEWEST` batches.
     """
     here, there = (f"increase({some.of(sums)}[$batch])" for some in (runs, BASELINE))
     return (

@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.empty_dashboard import board, with_panels
+from shadowtime.dashboards.empty_dashboard import Rows, board, with_panels
 from shadowtime.dashboards.panels import COUNT, HOURS, Asks, band, chart, lanes, number, target
 from shadowtime.dashboards.queries import ONE, Query, last
 from shadowtime.dashboards.screens.moments import bars
@@ -109,7 +109,7 @@ def dashboard() -> Dashboard:
             "90 %",
         ),
     )
-    more = {
+    more: Rows = {
         "Distributions in detail": [
             chart(
                 "Log score so far",

@@ -4,7 +4,7 @@ from grafana_foundation_sdk.builders import barchart
 from grafana_foundation_sdk.builders.common import TableSortByFieldState
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.empty_dashboard import board, mark, with_panels
+from shadowtime.dashboards.empty_dashboard import Rows, board, mark, with_panels
 from shadowtime.dashboards.panels import COUNT, Asks, chart, number
 from shadowtime.dashboards.queries import ONE, Query, largest, last, worded
 from shadowtime.dashboards.screens.moments import bars, live, rows
@@ -104,7 +104,7 @@ def dashboard() -> Dashboard:
             flowing=True,
         ),
     )
-    more = {
+    more: Rows = {
         "Recalibrated probabilities": [
             _reliability("recalibrated"),
             chart(

@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.builders import table
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.empty_dashboard import board, mark, with_panels
+from shadowtime.dashboards.empty_dashboard import Rows, board, mark, with_panels
 from shadowtime.dashboards.panels import COUNT, DAYS, HOURS, Asks, chart
 from shadowtime.dashboards.queries import SEVERAL, Query, largest, last
 from shadowtime.dashboards.screens.moments import gauge, heat, rows
@@ -69,7 +69,7 @@ def dashboard() -> Dashboard:
             flowing=True,
         ),
     )
-    more = {
+    more: Rows = {
         "Who waits": [
             rows(
                 "Users and accounts",

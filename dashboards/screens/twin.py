@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.empty_dashboard import board, with_panels
+from shadowtime.dashboards.empty_dashboard import Rows, board, with_panels
 from shadowtime.dashboards.panels import COUNT, DAYS, HOURS, REAL, Asks, chart
 from shadowtime.dashboards.queries import Query, composed, either, spelt
 from shadowtime.dashboards.screens.moments import rows, sentences
@@ -84,7 +84,7 @@ def dashboard() -> Dashboard:
             span=24,
         ),
     )
-    more = {
+    more: Rows = {
         "Starts, slowdown, longest wait, utilization": [
             chart(
                 "Start sooner or later",

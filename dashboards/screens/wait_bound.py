@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.builders import table
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.empty_dashboard import board, mark, with_panels
+from shadowtime.dashboards.empty_dashboard import Rows, board, mark, with_panels
 from shadowtime.dashboards.panels import COUNT, DAYS, HOURS, Asks, band, chart, dots, fixed, target
 from shadowtime.dashboards.queries import ONE, Query, last
 from shadowtime.dashboards.screens.moments import against, rows
@@ -82,7 +82,7 @@ def dashboard() -> Dashboard:
             [Query(f"{ONE.of(names.OVER_RMS, **queue)} / 3600", "{{grouping}}")],
         ),
     )
-    more = {
+    more: Rows = {
         "Forecasts": [
             chart(
                 "Forecasts so far",
@@ -169,6 +169,6 @@ def _table(queue: dict[str, str]) -> table.Panel:
             of("root mean square above waits", names.OVER_RMS),
         ],
         dict.fromkeys(("coverage", "of the last 1,000", "band, low", MARGIN), "percentunit")
-        | {"quantile": "none", "starts with a bound": COUNT, "root mean square above waits": DAYS},
+        | {"quantile": "string", "starts with a bound": COUNT, "root mean square above waits": DAYS},
     )
     return against(panel, MARGIN, 0.0)

@@ -17,6 +17,7 @@ from shadowtime.shared.messages.envelope import Envelope
 from shadowtime.shared.metric_names import METRICS, OF_PROCESSES
 from shadowtime.stack.servers.servers import VictoriaMetrics
 from shadowtime.testing.chain import Chain
+from tests.support.dashboard_queries import at_first, boards, regular, values, variables
 from tests.support.metric_store import write
 from tests.support.patience import PATIENCE
 
@@ -30,6 +31,10 @@ SHADOWS = {"today/shadow/best": (-0.12, -0.2, 0.03, 4.0), "today/shadow/easy:for
 """Change of the mean wait of each shadow, its interval, and the evidence."""
 
 
+RESULTS = [name for name, board in boards().items() if "policy" in variables(board)]
+"""Dashboards of the results of runs. The others are about the present."""
+
+
 class Filled(NamedTuple):
     """The store, the scores of each replayed policy, and the time ranges of the log and of today."""
 
@@ -37,6 +42,17 @@ class Filled(NamedTuple):
     scores: dict[str, Any]
     log: tuple[int, int]
     today: tuple[int, int]
+
+
+def choice(filled: Filled, name: str, at: tuple[int, int], **wanted: str) -> dict[str, str]:
+    """Return what Grafana has chosen when a dashboard is opened with the variables `wanted` in its address."""
+    chosen: dict[str, str] = {}
+    for variable, each in variables(boards()[name]).items():
+        offered = values(filled.store, each, chosen, *at)
+        assert offered, f"{name}: nothing to choose from for {variable}"
+        value = wanted.get(variable, at_first(each, offered))
+        chosen[variable] = regular(value) if each.get("multi") and variable in wanted else value
+    return chosen
 
 
 def played(policy: str, cluster: str, experiment: str, jobs: int) -> list[Envelope]:
@@ -107,8 +123,8 @@ def _processes(now: int) -> Iterator[str]:
             yield f"shadowtime_twin_evidence{{{name}}} {evidence} {at}000"
             for shape in ("all", "short wide"):
                 yield f'shadowtime_twin_jobs{{{name},shape="{shape}"}} 1234 {at}000'
-                for bound, value in (("mean", mean), ("low", low), ("high", high)):
-                    yield f'shadowtime_twin_wait_change{{{name},shape="{shape}",bound="{bound}"}} {value} {at}000'
+                for bound, change in (("mean", mean), ("low", low), ("high", high)):
+                    yield f'shadowtime_twin_wait_change{{{name},shape="{shape}",bound="{bound}"}} {change} {at}000'
                 for when in ("sooner", "later"):
                     yield f'shadowtime_twin_moved_share{{{name},shape="{shape}",when="{when}"}} 0.1 {at}000'
                 for of in ("real", "shadow"):

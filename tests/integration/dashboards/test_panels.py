@@ -1,30 +1,23 @@
 """Panels asked of a real VictoriaMetrics that was filled without a stack: what a person reads off them is true."""
 
-import json
 import re
 import statistics
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from shadowtime.stack.servers.servers import VictoriaMetrics
 from tests.support.dashboard_queries import (
     Asked,
     answered,
     asked,
-    at_first,
     boards,
-    regular,
     seen_at_once,
     values,
     variables,
 )
-from tests.support.dashboard_store import BEST, EASY, EVERY, FOLLOWED, REPLAYED, Filled, fill
+from tests.support.dashboard_store import BEST, EASY, EVERY, FOLLOWED, REPLAYED, RESULTS, Filled, choice
 from tests.support.metric_store import write
-from tests.support.real_servers import require
 
-RESULTS = [name for name, board in boards().items() if "policy" in variables(board)]
 NEEDS_MORE = {
     "Who decides",
     "Hidden state",
@@ -35,24 +28,6 @@ NEEDS_MORE = {
     "Risk of the starts that were risked",
 }
 """Panels of `tuned` or `hmm`, or of more candidates than so few jobs have."""
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
-    require(VictoriaMetrics)
-    with VictoriaMetrics(tmp_path_factory.mktemp("store"), settings={"search.latencyOffset": "0s"}) as store:
-        yield from fill(store, 250)
-
-
-def choice(filled: Filled, name: str, at: tuple[int, int], **wanted: str) -> dict[str, str]:
-    """Return what Grafana has chosen when a dashboard is opened with the variables `wanted` in its address."""
-    chosen: dict[str, str] = {}
-    for variable, each in variables(boards()[name]).items():
-        offered = values(filled.store, each, chosen, *at)
-        assert offered, f"{name}: nothing to choose from for {variable}"
-        value = wanted.get(variable, at_first(each, offered))
-        chosen[variable] = regular(value) if each.get("multi") and variable in wanted else value
-    return chosen
 
 
 def drawn(filled: Filled, name: str, chosen: dict[str, str], at: tuple[int, int]) -> dict[str, list[Any]]:
@@ -92,7 +67,7 @@ def test_a_dashboard_opened_from_the_menu_offers_every_experiment_whatever_its_t
     board = boards()[name]
     for at in (filled.today, filled.log, (0, 86_400)):
         offered = values(filled.store, variables(board)["experiment"], {}, *at)
-        assert offered == [REPLAYED, FOLLOWED]
+        assert offered[:2] == [REPLAYED, FOLLOWED]
         chosen = choice(filled, name, at, experiment=FOLLOWED)
         assert (chosen["cluster"], chosen["end"]) == ("today", "now")
 
@@ -168,7 +143,7 @@ def test_an_interval_is_that_of_students_t_and_is_left_out_for_less_than_three_b
     half = query_of("policies", "Against $baseline", "wait, 95 % ±")
     spread = statistics.stdev([3_600 * more for more in runs["other"]]) * 5**0.5 / 50
     series = answered(filled.store, half, chosen, start, start + 5 * day)
-    width = {row["metric"]["policy"]: float(row["value"][1]) for row in series}
+    width = {row["metric"]["policy"]: 3_600 * float(row["value"][1]) for row in series}
     assert width["other"] == pytest.approx(2.776 * spread, rel=0.02)
     assert not answered(filled.store, half, chosen | {"batch": "7d"}, start, start + 5 * day)
     (row,) = answered(filled.store, query_of("policies", "In words"), chosen, start, start + 5 * day)
@@ -237,5 +212,4 @@ def test_shares_of_jobs_that_waited_at_most_rise_with_the_limit(filled: Filled) 
     ordered = [shares[limit] for limit in sorted(shares)]
     assert len(ordered) == 8
     assert ordered == sorted(ordered)
-    assert json.dumps(ordered)
     assert 0 <= ordered[0] <= ordered[-1] <= 1

@@ -107,7 +107,7 @@ async function read(question, theme) {
       painted: field.config.custom?.cellOptions?.type ?? null,
       cells: [...field.values].slice(-100).map((value) => {
         const shown = field.display(value);
-        return { value, text: data.formattedValueToString(shown), colour: shown.color ?? null };
+        return { value: value ?? null, text: data.formattedValueToString(shown), colour: shown.color ?? null };
       }),
     })),
   }));

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard

@@ -50,7 +50,7 @@ def ids(found: list[tuple[str, dict[str, Any]]]) -> list[str]:
     return [f"{name}: {panel['title']}" for name, panel in found]
 
 
-def of_type(*types: str) -> Any:
+def of_type(*types: str) -> pytest.MarkDecorator:
     found = [(name, panel) for name, panel in DRAWN if panel["type"] in types]
     return pytest.mark.parametrize(("board", "panel"), found, ids=ids(found))
 
