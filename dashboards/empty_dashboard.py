@@ -141,7 +141,10 @@ def _variable(name: str, *, several: bool) -> sdk.QueryVariable:
         return made.current(model.VariableOption(selected=True, text="all", value="all"))
     if name == "jobs":
         return made.current(model.VariableOption(selected=True, text="all jobs", value="all jobs"))
-    if name == "baseline":  # preset to easy; Grafana selects the first policy if there is no easy
+    if name == "baseline":  # preset to easy, if it ran; Grafana selects the first policy otherwise: easy with keys
+        easy = f'{label}=~"easy(:.*)?",'
+        first = query.replace("{", f"{{{easy}", 1)
+        made = _asked(name, f"sort_desc(2 * {first} ^ 0 or {query} ^ 0)", label).sort(model.VariableSort.DISABLED)
         return made.label("compared with").current(model.VariableOption(selected=True, text="easy", value="easy"))
     if name == "shadow" or (name == "policy" and several):
         chosen = model.VariableOption(selected=True, text=["All"], value=["$__all"])

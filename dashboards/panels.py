@@ -102,6 +102,8 @@ def chart(
     if any(query.legend in BY_POLICY for query in queries):
         dashes = Override(id_val="custom.lineStyle", value={"fill": "dash", "dash": [10, 4]})
         panel = panel.override_by_regexp("/^.*:.*$/", [dashes])
+    if any(query.legend == "{{grouping}}" for query in queries):
+        panel = panel.override_by_name("ensemble", [Override(id_val="custom.lineWidth", value=4)])
     return panel
 
 

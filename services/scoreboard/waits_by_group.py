@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from heapq import nsmallest
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -75,8 +76,8 @@ class WaitsByGroup:
     def largest(self) -> Iterator[tuple[str, Owned]]:
         """Yield the users and the accounts with the most ended jobs, by name."""
         for kind, owners in self.owners.items():
-            for number in sorted(owners, key=lambda number: (-owners[number].jobs, number))[:SHOWN_OWNERS]:
-                yield f"{kind} {number}", owners[number]
+            for number, owned in nsmallest(SHOWN_OWNERS, owners.items(), key=lambda item: (-item[1].jobs, item[0])):
+                yield f"{kind} {number}", owned
 
     def histograms(self) -> Iterator[tuple[str, list[tuple[str, int]]]]:
         """Yield each group with its cumulative histogram: upper limit in seconds, and number of waits up to it."""

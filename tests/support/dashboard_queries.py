@@ -108,7 +108,8 @@ def values(
     pattern = re.compile(variable["regex"].strip("/").replace("\\/", "/"))
     series = ask(server, "query", query=filled(asked_for[1], chosen, end - start, 0), time=end)["result"]
     found = [pattern.search(shown(each)) for each in series]
-    return sorted({match[1] for match in found if match}, reverse=variable.get("sort") == ALPHABETICAL_DESC)
+    offered = list(dict.fromkeys(match[1] for match in found if match))
+    return sorted(offered, reverse=variable["sort"] == ALPHABETICAL_DESC) if variable.get("sort") else offered
 
 
 def shown(series: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from tests.support.dashboard_queries import (
     Asked,
     answered,
     asked,
+    at_first,
     boards,
     seen_at_once,
     values,
@@ -70,6 +71,18 @@ def test_a_dashboard_opened_from_the_menu_offers_every_experiment_whatever_its_t
         assert offered[:2] == [REPLAYED, FOLLOWED]
         chosen = choice(filled, name, at, experiment=FOLLOWED)
         assert (chosen["cluster"], chosen["end"]) == ("today", "now")
+
+
+def test_easy_with_keys_is_compared_with_where_there_is_no_plain_easy(filled: Filled) -> None:
+    """Before, `easy:forecast=yes` was not taken for the baseline, and a table was "Against wfp"."""
+    variable = variables(boards()["policies"])["baseline"]
+    made = 'experiment="2019 keys",cluster="keys"'
+    for policy in ("best", "easy-sjbf", "easy:forecast=yes", "wfp"):
+        write(filled.store, f'shadowtime_run_info{{{made},policy="{policy}"}} 1 1570000000000')
+    filled.store.flush()
+    offered = values(filled.store, variable, {"experiment": "2019 keys", "cluster": "keys"}, *filled.today)
+    assert sorted(offered[1:]) == ["best", "easy-sjbf", "wfp"]
+    assert at_first(variable, offered) == offered[0] == "easy:forecast=yes"
 
 
 def test_every_way_to_a_screen_leads_to_the_same_time_range(filled: Filled) -> None:
