@@ -43,6 +43,9 @@ HEIGHT = 9
 FEW = 4
 """Maximum number of series that a list beneath a chart names. More are named by a table beside the chart."""
 
+LEGEND_WIDTH = 250
+"""Width in pixels of a legend beside a chart. A long SPEC would take more than half of the panel otherwise."""
+
 NO_RUN = "No run here: choose another, or click Time of the log"
 HOURS = "suffix:h"
 """Unit of waits in charts, whose values are divided by 3,600. Grafana's unit of seconds would mix days with weeks."""
@@ -91,10 +94,11 @@ def chart(
         Whether values are of a time window, such as rates: then gaps stay gaps. Other values hold until the next
         sample, and are drawn as steps. A single point is drawn as a point.
     """
-    panel = timeseries.Panel().span_nulls(not flowing).fill_opacity(30 if stacked else 0)
+    panel = timeseries.Panel().span_nulls(not flowing).fill_opacity(70 if stacked else 0)
     if not flowing:
         panel = panel.line_interpolation(LineInterpolation.STEP_AFTER)
-    panel = panel.show_points(VisibilityMode.AUTO).line_width(2).legend(legend([query.legend for query in queries]))
+    panel = panel.show_points(VisibilityMode.AUTO).line_width(0 if stacked else 2)
+    panel = panel.legend(legend([query.legend for query in queries]))
     panel = panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING))
     if stacked:
         panel = panel.stacking(common.StackingConfig().mode(StackingMode.NORMAL).group("A"))
@@ -208,6 +212,7 @@ def legend(legends: Sequence[str]) -> common.VizLegendOptions:
     if len(legends) <= FEW and not any("{{" in name for name in legends):
         return made.placement(LegendPlacement.BOTTOM).display_mode(LegendDisplayMode.LIST).calcs([])
     made = made.placement(LegendPlacement.RIGHT).display_mode(LegendDisplayMode.TABLE).calcs(["lastNotNull"])
+    made = made.width(LEGEND_WIDTH)
     return made.sort_by("Last *").sort_desc(True)
 
 

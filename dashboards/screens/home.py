@@ -15,13 +15,13 @@ from shadowtime.shared.text import BAD, GOOD, WARNING
 
 NOTHING = "No run yet: shadowtime replay --transport kafka"
 NONE_RUNS = "No cluster is followed now, see `shadowtime follow --help`. Replays are listed below"
+TIMES = 160
+"""Width in pixels of a column with dates and times."""
+
 NOW = "2h"
 """A cluster runs now if it has a sample that is at most this old."""
 
 NEWEST_FIRST = VariableSort.ALPHABETICAL_DESC
-WIDE = 240
-"""Width in pixels of a column with names, so that the time of an experiment is not cut."""
-
 CHOSEN = "&var-experiment=${__data.fields.experiment:percentencode}&var-cluster=${__data.fields.cluster:percentencode}"
 NEWEST = "?from=${begin}&to=${end}&var-experiment=${experiment:percentencode}&var-cluster=${cluster:percentencode}"
 HIDDEN = [
@@ -106,7 +106,7 @@ def dashboard() -> Dashboard:
             steps={0: GOOD, 1: BAD},
         ),
         _running(),
-        words("Where to look", WHERE, 12),
+        words("Where to look", WHERE, 10),
         _runs(),
     )
     return with_panels(made, panels)
@@ -154,7 +154,10 @@ def _runs() -> Panel:
         ],
         {"jobs ended": COUNT, "mean wait": DAYS, "first sample": "dateTimeAsIso", "last sample": "dateTimeAsIso"},
         12,
-    ).sort_by([TableSortByFieldState().display_name("experiment").desc(True)])
+    )
+    for column in ("first sample", "last sample"):
+        panel = panel.override_by_name(column, [DynamicConfigValue(id_val="custom.minWidth", value=TIMES)])
+    panel = panel.sort_by([TableSortByFieldState().display_name("experiment").desc(True)])
     panel = _linked(panel, "?from=${__data.fields.begin}&to=${__data.fields.end}")
     for column in ("begin", "end", "range"):
         panel = panel.override_by_name(column, HIDDEN)
@@ -165,6 +168,5 @@ def _linked(panel: Panel, times: str) -> Panel:
     """Give each row links: the experiment to its comparison of policies, the cluster to its machine and queue."""
     for column, screen in (("cluster", "scoreboard"), ("experiment", "policies")):
         link = {"title": "Open in the time of its log", "url": f"/d/shadowtime-{screen}{times}{CHOSEN}"}
-        links = DynamicConfigValue(id_val="links", value=[link])
-        panel = panel.override_by_name(column, [links, DynamicConfigValue(id_val="custom.minWidth", value=WIDE)])
+        panel = panel.override_by_name(column, [DynamicConfigValue(id_val="links", value=[link])])
     return panel

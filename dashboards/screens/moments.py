@@ -11,7 +11,7 @@ from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from shadowtime.dashboards.panels import HEIGHT, Asks, Drawing, Override, finished, legend
+from shadowtime.dashboards.panels import HEIGHT, HOURS, Asks, Drawing, Override, finished, legend
 from shadowtime.dashboards.queries import Query
 from shadowtime.shared.text import BAD, GOOD, HUES, NEUTRAL
 
@@ -22,6 +22,13 @@ LABEL_LENGTH = 24
 LOWEST = -1e9
 """Below all values. In thresholds of a column, Grafana takes null for 0."""
 
+WIDTHS = {"policy": 170, "experiment": 200, "shadow": 200, "failure": 300}
+"""Least widths in pixels of columns with names. Grafana would give every column 150, and cut the last ones."""
+
+NARROWEST, LETTER = 26, 7
+"""Width in pixels of a column without a heading, and of a letter of its heading."""
+
+DECIMALS = {HOURS: 2, "percentunit": 1}
 NO_CELL = "\N{EN DASH}"
 FILLED = Override(id_val="custom.cellOptions", value={"type": "color-background", "mode": "basic"})
 GAUGE = Override(id_val="custom.cellOptions", value={"type": "gauge", "mode": "basic"})
@@ -34,8 +41,12 @@ def rows(
     panel = _transformed(table.Panel(), [_named(queries)])
     panel = finished(panel, title, asks, queries, span, PromQueryFormat.TABLE, coloured=False).height(height)
     panel = _with_empty_cells(panel)
+    widths = WIDTHS | {query.legend: NARROWEST + LETTER * len(query.legend) for query in queries}
+    for column, width in widths.items():
+        panel = panel.override_by_name(column, [Override(id_val="custom.minWidth", value=width)])
     for column, unit in units.items():
-        panel = panel.override_by_name(column, [Override(id_val="unit", value=unit)])
+        decimals = [Override(id_val="decimals", value=DECIMALS[unit])] if unit in DECIMALS else []
+        panel = panel.override_by_name(column, [Override(id_val="unit", value=unit), *decimals])
     return panel
 
 

@@ -23,10 +23,10 @@ FIGURES = (
 )
 COSTS = (
     ("scheduler passes", names.SCHEDULING_POINTS),
-    ("jobs cut at their limit", names.ENDED_AT_LIMIT),
+    ("cut at limit", names.ENDED_AT_LIMIT),
     ("jobs killed", names.KILLED),
     ("processor time lost", names.WASTED),
-    ("run times predicted", names.RUN_TIME_PREDICTIONS),
+    ("predicted", names.RUN_TIME_PREDICTIONS),
     ("run-time error", names.RUN_TIME_ERROR),
     ("calibration error", names.CALIBRATION_ERROR),
     ("recalibrated", names.CALIBRATION_ERROR),
@@ -156,11 +156,10 @@ def _compared() -> table.Panel:
             Query(_difference(names.SLOWDOWN), "slowdown vs baseline", instant=True),
             Query(_chance(names.SLOWDOWN_SUM), "slowdown, 95 % ±", instant=True),
             _hours(_query("longest wait", names.MAX_WAIT)),
-            _query("jobs ended", names.JOBS),
-            Query(_later(), "jobs that end later", instant=True),
+            Query(_later(), "end later", instant=True),
         ],
-        dict.fromkeys(("mean wait", "wait vs baseline", "wait, 95 % ±", "longest wait"), HOURS)
-        | dict.fromkeys(("jobs ended", "jobs that end later"), COUNT),
+        dict.fromkeys(("mean wait", "wait vs baseline", "wait, 95 % ±", "longest wait"), HOURS) | {"end later": COUNT},
+        7,
     ).sort_by([common.TableSortByFieldState().display_name("mean wait")])
 
 

@@ -149,19 +149,18 @@ def _table() -> table.Panel:
         Asks("Is the machine full, and who waits how long? Over the selected time range, and at its end."),
         [
             of("busy, mean", f"avg_over_time({_busy()}[$__range:30m])"),
-            of("busy at the end", last(f"{SEVERAL.of(names.PROCESSORS_BUSY)}") + f" / {_capacity()}"),
-            of("jobs waiting, peak", f"max_over_time({SEVERAL.of(names.QUEUED_JOBS, queue='all')}[$__range])"),
-            of("jobs waiting at the end", last(SEVERAL.of(names.QUEUED_JOBS, queue="all"))),
-            of("waiting longest at the end", last(SEVERAL.of(names.LONGEST_WAIT))),
+            of("busy, end", last(f"{SEVERAL.of(names.PROCESSORS_BUSY)}") + f" / {_capacity()}"),
+            of("waiting, peak", f"max_over_time({SEVERAL.of(names.QUEUED_JOBS, queue='all')}[$__range])"),
+            of("waiting, end", last(SEVERAL.of(names.QUEUED_JOBS, queue="all"))),
+            of("longest, end", last(SEVERAL.of(names.LONGEST_WAIT))),
             of("mean wait", last(SEVERAL.of(names.MEAN_WAIT))),
             of("slowdown", last(SEVERAL.of(names.SLOWDOWN))),
             of("utilization", last(SEVERAL.of(names.UTILIZATION))),
         ],
-        dict.fromkeys(("waiting longest at the end", "mean wait"), DAYS)
-        | dict.fromkeys(("jobs waiting, peak", "jobs waiting at the end"), COUNT),
+        dict.fromkeys(("longest, end", "mean wait"), DAYS) | dict.fromkeys(("waiting, peak", "waiting, end"), COUNT),
         8,
     )
-    for column in ("busy, mean", "busy at the end", "utilization"):
+    for column in ("busy, mean", "busy, end", "utilization"):
         panel = gauge(panel, column)
     return panel
 

@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from shadowtime.dashboards.empty_dashboard import Rows, board, with_panels
-from shadowtime.dashboards.panels import COUNT, DAYS, HOURS, REAL, Asks, chart
+from shadowtime.dashboards.panels import COUNT, DAYS, HOURS, REAL, Asks, chart, target
 from shadowtime.dashboards.queries import Query, composed, either, spelt
 from shadowtime.dashboards.screens.moments import rows, sentences
 from shadowtime.shared import metric_names as names
@@ -42,45 +42,51 @@ def dashboard() -> Dashboard:
             Asks("How do the same jobs fare really, and in each shadow?", empty=NO_DAY),
             [
                 *(
-                    _figure(f"{title}, {name}", metric, of=of, shape="all")
+                    _figure(f"{of} {title}", metric, of=of, shape="all")
                     for title, metric in (
-                        ("mean wait", names.TWIN_WAIT),
-                        ("longest wait", names.TWIN_LONGEST),
+                        ("wait", names.TWIN_WAIT),
+                        ("longest", names.TWIN_LONGEST),
                         ("slowdown", names.TWIN_SLOWDOWN),
                     )
-                    for of, name in (("real", "real"), ("shadow", "shadow"))
+                    for of in ("real", "shadow")
                 ),
                 _figure("evidence", names.TWIN_EVIDENCE),
                 _figure("jobs compared", names.TWIN_JOBS, shape="all"),
             ],
-            dict.fromkeys(("mean wait, real", "mean wait, shadow", "longest wait, real", "longest wait, shadow"), DAYS)
+            dict.fromkeys(("real wait", "shadow wait", "real longest", "shadow longest"), DAYS)
             | {"jobs compared": COUNT},
             6,
         ),
         chart(
             "Change of the mean wait",
             Asks("By how much does the mean wait change? Below 0 is shorter.", "percentunit", NO_SHADOW),
-            [Query(_of(names.TWIN_CHANGE, shape="all", bound="mean"), ONE)],
+            [Query(_short(_of(names.TWIN_CHANGE, shape="all", bound="mean")), ONE)],
         ),
         chart(
             "Evidence",
             Asks(f"Is the difference of waits real? From {REAL_FROM} on, however often one looks.", "none", NO_SHADOW),
-            [Query(_of(names.TWIN_EVIDENCE), ONE)],
+            [Query(_short(_of(names.TWIN_EVIDENCE)), ONE)],
         ),
-        chart(
-            "Mean wait, real and shadow",
-            Asks("How long do the same jobs wait really, and under the other policy?", HOURS, NO_SHADOW),
-            _both(names.TWIN_WAIT, " / 3600", shape="all"),
+        target(
+            chart(
+                "Mean wait, real and shadow",
+                Asks("How long do the same jobs wait really, and under the other policy?", HOURS, NO_SHADOW),
+                _both(names.TWIN_WAIT, " / 3600", shape="all"),
+            ),
+            REAL,
         ),
-        chart(
-            "Waiting longest now",
-            Asks("Does a job starve? How long those have waited that have not started yet.", HOURS, NONE_WAITS),
-            _both(names.TWIN_WAITING, " / 3600"),
+        target(
+            chart(
+                "Waiting longest now",
+                Asks("Does a job starve? How long those have waited that have not started yet.", HOURS, NONE_WAITS),
+                _both(names.TWIN_WAITING, " / 3600"),
+            ),
+            REAL,
         ),
         chart(
             "Change of the mean wait, by class",
             Asks(f"For whom is it better, for whom worse? {HOUR_AND_EIGHT}.", "percentunit", NO_SHADOW),
-            [Query(_of(names.TWIN_CHANGE, bound="mean"), "{{shadow}}, {{shape}}")],
+            [Query(_short(_of(names.TWIN_CHANGE, bound="mean")), "{{shadow}}, {{shape}}")],
             span=24,
         ),
     )
@@ -89,35 +95,44 @@ def dashboard() -> Dashboard:
             chart(
                 "Start sooner or later",
                 Asks("Which share of the jobs starts a minute sooner or later at least?", "percentunit", NO_SHADOW),
-                [Query(_of(names.TWIN_MOVED, shape="all"), "{{shadow}}, {{when}}")],
+                [Query(_short(_of(names.TWIN_MOVED, shape="all")), "{{shadow}}, {{when}}")],
             ),
-            chart(
-                "Slowdown",
-                Asks("What is the mean bounded slowdown?", "none", NO_SHADOW),
-                _both(names.TWIN_SLOWDOWN, shape="all"),
+            target(
+                chart(
+                    "Slowdown",
+                    Asks("What is the mean bounded slowdown?", "none", NO_SHADOW),
+                    _both(names.TWIN_SLOWDOWN, shape="all"),
+                ),
+                REAL,
             ),
-            chart(
-                "Longest wait",
-                Asks("How long did the job wait that waited longest?", HOURS, NO_SHADOW),
-                _both(names.TWIN_LONGEST, " / 3600", shape="all"),
+            target(
+                chart(
+                    "Longest wait",
+                    Asks("How long did the job wait that waited longest?", HOURS, NO_SHADOW),
+                    _both(names.TWIN_LONGEST, " / 3600", shape="all"),
+                ),
+                REAL,
             ),
-            chart(
-                "Utilization",
-                Asks("What share of the processors runs jobs?", "percentunit", NO_SHADOW),
-                _both(names.TWIN_BUSY),
+            target(
+                chart(
+                    "Utilization",
+                    Asks("What share of the processors runs jobs?", "percentunit", NO_SHADOW),
+                    _both(names.TWIN_BUSY),
+                ),
+                REAL,
             ),
         ],
         "Do the shadows run?": [
             chart(
                 "Events published",
                 Asks("Does the shadow go on?", "none", NO_SHADOW),
-                [Query(f"rate({_of(names.SHADOW_EVENTS)}[5m])", ONE)],
+                [Query(_short(f"rate({_of(names.SHADOW_EVENTS)}[5m])"), ONE)],
                 flowing=True,
             ),
             chart(
                 "Behind its cluster",
                 Asks("How far is the shadow behind the cluster? An exact one waits for ends of jobs.", "s", NO_SHADOW),
-                [Query(_of(names.SHADOW_BEHIND), ONE)],
+                [Query(_short(_of(names.SHADOW_BEHIND)), ONE)],
             ),
         ],
     }
@@ -127,6 +142,11 @@ def dashboard() -> Dashboard:
 def _of(metric: Metric, **labels: str) -> str:
     chosen = "".join(f',{label}="{value}"' for label, value in labels.items())
     return f'{metric.name}{{shadow=~"$real/.*",shadow=~"$shadow"{chosen}}}'
+
+
+def _short(expr: str) -> str:
+    """Return the query whose shadows are named without their cluster, which is chosen above."""
+    return f'label_replace({expr}, "shadow", "$1", "shadow", "[^/]+/(.*)")'
 
 
 def _figure(title: str, metric: Metric, **labels: str) -> Query:
@@ -140,7 +160,7 @@ def _lately(metric: Metric, **labels: str) -> str:
 def _both(metric: Metric, divisor: str = "", **labels: str) -> list[Query]:
     """Return the queries for each shadow, and for what really happened: of the shadows that differ in it, the mean."""
     return [
-        Query(f"{_of(metric, of='shadow', **labels)}{divisor}", ONE),
+        Query(_short(f"{_of(metric, of='shadow', **labels)}{divisor}"), ONE),
         Query(f"avg({_of(metric, of='real', **labels)}){divisor}", REAL),
     ]
 

@@ -165,10 +165,10 @@ def _table(queue: dict[str, str]) -> table.Panel:
             of("of the last 1,000", names.RECENT_COVERAGE),
             of("band, low", names.BAND_LOW),
             above,
-            of("starts with a bound", names.BOUNDED),
-            of("root mean square above waits", names.OVER_RMS),
+            of("bounded starts", names.BOUNDED),
+            of("RMS above waits", names.OVER_RMS),
         ],
         dict.fromkeys(("coverage", "of the last 1,000", "band, low", MARGIN), "percentunit")
-        | {"quantile": "string", "starts with a bound": COUNT, "root mean square above waits": DAYS},
+        | {"quantile": "string", "bounded starts": COUNT, "RMS above waits": DAYS},
     )
     return against(panel, MARGIN, 0.0)

@@ -28,7 +28,7 @@ GOOD, WARNING, BAD = "#2f9e5f", "#c8701a", "#d0384e"
 NEUTRAL = "#7d8590"
 """Colour for neutral things: limits, targets, bands, what really happened."""
 
-HUES = ("#3f83c8", "#a5850a", "#8e62c9", "#1c9aa0", "#b8459f", "#8d6748", "#5b6ee1", "#8b929c")
+HUES = ("#3f83c8", "#a5850a", "#8e62c9", "#1c9aa0", "#b8459f", "#8d6748", "#5b6ee1", "#b98f6a")
 """Colours of the things below, and of a chart's other series, none of which is good or bad."""
 
 STAGE_COLOURS = dict(

@@ -100,12 +100,12 @@ def test_every_way_to_a_screen_leads_to_the_same_time_range(filled: Filled) -> N
 
 def test_jobs_that_end_after_the_range_are_told_of(filled: Filled) -> None:
     start, end = filled.log
-    query = query_of("policies", "Against $baseline", "jobs that end later")
+    query = query_of("policies", "Against $baseline", "end later")
     chosen = choice(filled, "policies", filled.log)
     assert answered(filled.store, query, chosen, start, end) == []
     cut = answered(filled.store, query, chosen, start, (start + end) // 2)
     ended = answered(
-        filled.store, query_of("policies", "Against $baseline", "jobs ended"), chosen, start, (start + end) // 2
+        filled.store, query_of("policies", "How jobs fared", "jobs ended"), chosen, start, (start + end) // 2
     )
     total = {row["metric"]["policy"]: float(row["value"][1]) for row in ended}
     for row in cut:

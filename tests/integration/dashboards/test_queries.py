@@ -126,7 +126,7 @@ def ended(store: VictoriaMetrics, jobs: int) -> list[Any]:
 FOLLOWED = ("Followed clusters", "What following costs", "Told by followers")
 """Panels of clusters that are followed, of which there is none."""
 
-AT_TIMES = ("jobs that end later", "wait, 95 % ±", "slowdown, 95 % ±")
+AT_TIMES = ("end later", "wait, 95 % ±", "slowdown, 95 % ±")
 """Columns that only have values if the time range ends before a run, or if the log has some batches of days."""
 
 SHADOWS = "twin"
@@ -308,9 +308,9 @@ def test_panels_of_a_run_opened_in_its_time_show_what_the_replay_said(replayed: 
             ("walltime_adjustment", "Median accuracy as adjusted"): adjustment["median_accuracy"],
         }
         machine = {
-            "busy at the end": 0,
-            "jobs waiting at the end": 0,
-            "waiting longest at the end": 0,
+            "busy, end": 0,
+            "waiting, end": 0,
+            "longest, end": 0,
             "mean wait": policy["mean_wait"],
             "slowdown": policy["mean_bounded_slowdown"],
             "utilization": policy["utilization"],

@@ -198,6 +198,25 @@ def test_an_empty_cell_is_a_dash(board: str, panel: dict[str, Any]) -> None:
     assert live or in_words or {empty["byType", kind] for kind in ("number", "string", "time")} == {"\N{EN DASH}"}
 
 
+@of_type("table")
+def test_its_columns_fit_on_a_screen_of_1280_pixels(board: str, panel: dict[str, Any]) -> None:
+    """Grafana gives a column 150 pixels, unless it is told otherwise, and cuts what does not fit."""
+    widths = {name: width for (_, name), width in overrides(panel, "custom.minWidth").items()}
+    hidden = {name for (_, name), on in overrides(panel, "custom.hidden").items() if on}
+    labels = set()
+    for target in panel["targets"]:
+        grouped = re.match(r"(?:WITH .*)?(?:\d+ \* )?\w+ by \(([^)]*)\)", target.get("expr", ""))
+        labels |= set(grouped[1].split(", ")) if grouped else set()
+    headings = (
+        {target.get("legendFormat", "") for target in panel["targets"]} if panel.get("transformations") else set()
+    )
+    if panel["transformations" if "transformations" in panel else "title"] and len(panel["targets"]) > 1:
+        columns = (labels | headings) - hidden
+        assert sum(widths.get(name, 150) for name in columns) <= 1_230 * panel["gridPos"]["w"] / 24
+        for name in headings - hidden:
+            assert widths[name] >= 7 * len(name) + 20
+
+
 @of_type("timeseries")
 def test_gaps_stay_gaps_and_single_points_are_drawn(board: str, panel: dict[str, Any]) -> None:
     """A value of a time window does not hold until the next; a gauge does, and is drawn as steps."""
