@@ -25,7 +25,7 @@ LOWEST = -1e9
 WIDTHS = {"policy": 170, "experiment": 200, "shadow": 200, "failure": 300}
 """Least widths in pixels of columns with names. Grafana would give every column 150, and cut the last ones."""
 
-NARROWEST, LETTER = 26, 7
+NARROWEST, LETTER = 32, 8
 """Width in pixels of a column without a heading, and of a letter of its heading."""
 
 DECIMALS = {HOURS: 2, "percentunit": 1}

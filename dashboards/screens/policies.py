@@ -14,18 +14,18 @@ from shadowtime.shared.distributions import HOUR_AND_EIGHT
 
 FIGURES = (
     ("jobs ended", names.JOBS),
-    ("geometric mean wait", names.GEOMETRIC_MEAN_WAIT),
+    ("geometric mean", names.GEOMETRIC_MEAN_WAIT),
     ("started at once", names.ZERO_WAIT),
-    ("slowdown, not clamped", names.SLOWDOWN_UNCLAMPED),
-    ("mean response time", names.MEAN_RESPONSE),
-    ("mean wait, weighted by WFP", names.WEIGHTED_WAIT),
+    ("not clamped", names.SLOWDOWN_UNCLAMPED),
+    ("response time", names.MEAN_RESPONSE),
+    ("weighted wait", names.WEIGHTED_WAIT),
     ("utilization", names.UTILIZATION),
 )
 COSTS = (
-    ("scheduler passes", names.SCHEDULING_POINTS),
+    ("passes", names.SCHEDULING_POINTS),
     ("cut at limit", names.ENDED_AT_LIMIT),
-    ("jobs killed", names.KILLED),
-    ("processor time lost", names.WASTED),
+    ("killed", names.KILLED),
+    ("time lost", names.WASTED),
     ("predicted", names.RUN_TIME_PREDICTIONS),
     ("run-time error", names.RUN_TIME_ERROR),
     ("calibration error", names.CALIBRATION_ERROR),
@@ -114,7 +114,7 @@ def dashboard() -> Dashboard:
             rows(
                 "How jobs fared",
                 Asks(
-                    "How do other scores tell it? As `--json` of the replay has them, once a run is over.",
+                    "How do other scores tell it? Means of waits and slowdowns, as `--json` of the replay has them.",
                     empty=NONE_ENDED,
                 ),
                 [_query(title, metric) for title, metric in FIGURES],
@@ -122,7 +122,10 @@ def dashboard() -> Dashboard:
             ),
             rows(
                 "Costs and predictions",
-                Asks("At what price? Columns are empty where a policy does none of it.", empty=NONE_ENDED),
+                Asks(
+                    "At what price? Passes of the scheduler, jobs cut or killed, processor time lost, errors.",
+                    empty=NONE_ENDED,
+                ),
                 [_query(title, metric) for title, metric in COSTS],
                 _units(COSTS),
             ),
@@ -151,14 +154,14 @@ def _compared() -> table.Panel:
         [
             _hours(_query("mean wait", names.MEAN_WAIT)),
             _hours(Query(_difference(names.MEAN_WAIT), "wait vs baseline", instant=True)),
-            _hours(Query(_chance(names.WAIT_SUM), "wait, 95 % ±", instant=True)),
+            _hours(Query(_chance(names.WAIT_SUM), "wait 95 % ±", instant=True)),
             _query("slowdown", names.SLOWDOWN),
             Query(_difference(names.SLOWDOWN), "slowdown vs baseline", instant=True),
-            Query(_chance(names.SLOWDOWN_SUM), "slowdown, 95 % ±", instant=True),
+            Query(_chance(names.SLOWDOWN_SUM), "slowdown 95 % ±", instant=True),
             _hours(_query("longest wait", names.MAX_WAIT)),
             Query(_later(), "end later", instant=True),
         ],
-        dict.fromkeys(("mean wait", "wait vs baseline", "wait, 95 % ±", "longest wait"), HOURS) | {"end later": COUNT},
+        dict.fromkeys(("mean wait", "wait vs baseline", "wait 95 % ±", "longest wait"), HOURS) | {"end later": COUNT},
         7,
     ).sort_by([common.TableSortByFieldState().display_name("mean wait")])
 

@@ -153,7 +153,7 @@ def test_an_interval_is_that_of_students_t_and_is_left_out_for_less_than_three_b
     write(filled.store, "\n".join(lines))
     filled.store.flush()
     chosen = choice(filled, "policies", (start, start + 5 * day), experiment=experiment) | {"batch": "1d"}
-    half = query_of("policies", "Against $baseline", "wait, 95 % ±")
+    half = query_of("policies", "Against $baseline", "wait 95 % ±")
     spread = statistics.stdev([3_600 * more for more in runs["other"]]) * 5**0.5 / 50
     series = answered(filled.store, half, chosen, start, start + 5 * day)
     width = {row["metric"]["policy"]: 3_600 * float(row["value"][1]) for row in series}

@@ -126,7 +126,7 @@ def ended(store: VictoriaMetrics, jobs: int) -> list[Any]:
 FOLLOWED = ("Followed clusters", "What following costs", "Told by followers")
 """Panels of clusters that are followed, of which there is none."""
 
-AT_TIMES = ("end later", "wait, 95 % ±", "slowdown, 95 % ±")
+AT_TIMES = ("end later", "wait 95 % ±", "slowdown 95 % ±")
 """Columns that only have values if the time range ends before a run, or if the log has some batches of days."""
 
 SHADOWS = "twin"

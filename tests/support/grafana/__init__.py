@@ -1,7 +1,9 @@
 """Panels as a person sees them: cells, colours and legends, worked out by Grafana's published front-end packages.
 
 `panels.cjs` turns answers of the store into Grafana's frames, and applies the transformations and the field options of
-each panel. `npm ci` in this folder installs the packages; without them, tests that need them skip.
+each panel. `page.jsx` draws whole dashboards of big values, tables and time series in a browser. In this folder,
+`npm ci --ignore-scripts --legacy-peer-deps` installs the packages: 600 MB, or with `--omit=optional` 180 MB, for
+`panels.cjs` only. Without them, tests that need them skip.
 """
 
 import json
@@ -43,6 +45,25 @@ def missing() -> str | None:
     if not (PACKAGES / "node_modules" / "@grafana" / "data").exists():
         return f"Grafana's packages are not installed: run `npm ci --ignore-scripts` in {HERE}"
     return None
+
+
+def not_drawn() -> str | None:
+    """Return the reason why dashboards cannot be drawn; None if they can."""
+    if not all((PACKAGES / "node_modules" / name).exists() for name in ("@grafana/ui", ".bin/esbuild")):
+        return f"@grafana/ui and esbuild are not installed: run `npm ci --ignore-scripts --legacy-peer-deps` in {HERE}"
+    return missing()
+
+
+def build_page(folder: Path) -> Path:
+    """Build the page that draws dashboards in `folder`, and return its path."""
+    modules = (PACKAGES / "node_modules").resolve()
+    fonts = [f"--loader:.{kind}=empty" for kind in ("woff", "woff2", "ttf")]
+    command = [modules / ".bin" / "esbuild", HERE / "page.jsx", "--bundle", f"--outfile={folder / 'page.js'}", *fonts]
+    command += ["--loader:.svg=dataurl", '--define:process.env.NODE_ENV="production"', "--define:global=window"]
+    subprocess.run(
+        [*command, "--log-level=error"], check=True, timeout=PATIENCE, env=os.environ | {"NODE_PATH": str(modules)}
+    )
+    return Path(shutil.copy(HERE / "page.html", folder))
 
 
 def read(questions: list[dict[str, Any]], theme: str = "dark") -> dict[str, list[list[Column]]]:

@@ -102,7 +102,16 @@ window.draw = async (board) => {
     </data.ThemeContext.Provider>
   );
   await new Promise((resolve) => setTimeout(resolve, 1500));
-  return Object.fromEntries([...document.querySelectorAll('[data-panel]')].map((each) => [
-    each.dataset.panel, { text: each.innerText, over: each.scrollWidth > each.clientWidth + 1 },
-  ]));
+  const width = (element) => element?.getBoundingClientRect().width ?? 0;
+  return Object.fromEntries([...document.querySelectorAll('[data-panel]')].map((each) => {
+    const headings = [...each.querySelectorAll('[role=columnheader]')];
+    const edge = each.getBoundingClientRect().right + 1;
+    const chart = each.querySelector('.u-over');
+    return [each.dataset.panel, {
+      text: each.innerText,
+      cut: headings.filter((one) => one.getBoundingClientRect().right > edge
+        || [...one.querySelectorAll('*')].some((part) => part.scrollWidth > part.clientWidth + 1)).map((one) => one.innerText),
+      chart: chart ? width(chart) : null,
+    }];
+  }));
 };

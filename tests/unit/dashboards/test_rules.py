@@ -214,7 +214,7 @@ def test_its_columns_fit_on_a_screen_of_1280_pixels(board: str, panel: dict[str,
         columns = (labels | headings) - hidden
         assert sum(widths.get(name, 150) for name in columns) <= 1_230 * panel["gridPos"]["w"] / 24
         for name in headings - hidden:
-            assert widths[name] >= 7 * len(name) + 20
+            assert widths[name] >= 8 * len(name) + 20
 
 
 @of_type("timeseries")
