@@ -58,7 +58,7 @@ ALERTS = (
         "In cluster {{ $labels.cluster }}, predictions of {{ $labels.of }} do not hold ({{ $labels.what }}) for "
         "{{ $labels.whose }}. What to do: docs/drift.md.",
         "drift",
-        "Predictions that do not hold, and since when",
+        "Predictions that do not hold",
     ),
     Alert(
         "shadowtime-lag",

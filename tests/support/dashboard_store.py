@@ -17,7 +17,7 @@ from shadowtime.shared.messages.envelope import Envelope
 from shadowtime.shared.metric_names import METRICS, OF_PROCESSES
 from shadowtime.stack.servers.servers import VictoriaMetrics
 from shadowtime.testing.chain import Chain
-from tests.support.dashboard_queries import at_first, boards, regular, values, variables
+from tests.support.dashboard_queries import Asked, answered, at_first, boards, panels, regular, values, variables
 from tests.support.metric_store import write
 from tests.support.patience import PATIENCE
 
@@ -33,6 +33,10 @@ SHADOWS = {"today/shadow/best": (-0.12, -0.2, 0.03, 4.0), "today/shadow/easy:for
 
 RESULTS = [name for name, board in boards().items() if "policy" in variables(board)]
 """Dashboards of the results of runs. The others are about the present."""
+
+
+SEVERAL = ("policies", "scoreboard")
+"""Dashboards of several policies at once."""
 
 
 class Filled(NamedTuple):
@@ -53,6 +57,24 @@ def choice(filled: Filled, name: str, at: tuple[int, int], **wanted: str) -> dic
         value = wanted.get(variable, at_first(each, offered))
         chosen[variable] = regular(value) if each.get("multi") and variable in wanted else value
     return chosen
+
+
+def questions(filled: Filled, name: str) -> list[dict[str, Any]]:
+    """Return the panels of a dashboard with the answers to their queries, when it is opened in the time of its log."""
+    at = filled.log if name in RESULTS else filled.today
+    chosen = choice(filled, name, at, **({"policy": BEST} if name in RESULTS and name not in SEVERAL else {}))
+    found = []
+    for panel in panels(boards()[name]):
+        if panel["type"] not in ("row", "text"):
+            targets = [target for target in panel["targets"] if "expr" in target]
+            answers = {
+                target["refId"]: answered(
+                    filled.store, Asked(name, panel["title"], target["expr"], "", target["instant"]), chosen, *at
+                )
+                for target in targets
+            }
+            found.append({"panel": panel, "answers": answers})
+    return found
 
 
 def played(policy: str, cluster: str, experiment: str, jobs: int) -> list[Envelope]:

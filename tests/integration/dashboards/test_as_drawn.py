@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from shadowtime.dashboards.panels import LEGEND_WIDTH
-from tests.integration.dashboards.test_as_seen import questions
 from tests.support import grafana
 from tests.support.browser import browser, require_browser
 from tests.support.dashboard_queries import boards
-from tests.support.dashboard_store import BEST, RESULTS, Filled
+from tests.support.dashboard_store import BEST, RESULTS, Filled, questions
 
 WIDTH = 1_280
 NAMES = ("home", "policies", "scoreboard", "wait_bound", "scheduler", "twin")

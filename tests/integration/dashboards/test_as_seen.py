@@ -8,12 +8,11 @@ import pytest
 
 from shadowtime.shared.text.colours import BAD, GOOD, GROUPING_COLOURS, NEUTRAL, POLICY_COLOURS, WAITING_COLOURS
 from tests.support import grafana
-from tests.support.dashboard_queries import NEVER_EMPTY, Asked, answered, boards, panels, seen_at_once
-from tests.support.dashboard_store import BEST, EASY, RESULTS, Filled, choice
+from tests.support.dashboard_queries import NEVER_EMPTY, boards, panels, seen_at_once
+from tests.support.dashboard_store import BEST, EASY, Filled, questions
 from tests.support.grafana import Column
 
 CLEAR = "#00000000"
-SEVERAL = ("policies", "scoreboard")
 
 
 @pytest.fixture(scope="module")
@@ -22,23 +21,6 @@ def seen(filled: Filled) -> dict[str, dict[str, list[list[Column]]]]:
     if (reason := grafana.missing()) is not None:
         pytest.skip(reason)
     return {name: grafana.read(questions(filled, name)) for name in boards()}
-
-
-def questions(filled: Filled, name: str) -> list[dict[str, Any]]:
-    at = filled.log if name in RESULTS else filled.today
-    chosen = choice(filled, name, at, **({"policy": BEST} if name in RESULTS and name not in SEVERAL else {}))
-    found = []
-    for panel in panels(boards()[name]):
-        if panel["type"] not in ("row", "text"):
-            targets = [target for target in panel["targets"] if "expr" in target]
-            answers = {
-                target["refId"]: answered(
-                    filled.store, Asked(name, panel["title"], target["expr"], "", target["instant"]), chosen, *at
-                )
-                for target in targets
-            }
-            found.append({"panel": panel, "answers": answers})
-    return found
 
 
 def column(frames: list[list[Column]], name: str) -> Column:
