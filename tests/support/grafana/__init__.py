@@ -58,11 +58,10 @@ def build_page(folder: Path) -> Path:
     """Build the page that draws dashboards in `folder`, and return its path."""
     modules = (PACKAGES / "node_modules").resolve()
     fonts = [f"--loader:.{kind}=empty" for kind in ("woff", "woff2", "ttf")]
-    command = [modules / ".bin" / "esbuild", HERE / "page.jsx", "--bundle", f"--outfile={folder / 'page.js'}", *fonts]
-    command += ["--loader:.svg=dataurl", '--define:process.env.NODE_ENV="production"', "--define:global=window"]
-    subprocess.run(
-        [*command, "--log-level=error"], check=True, timeout=PATIENCE, env=os.environ | {"NODE_PATH": str(modules)}
-    )
+    options = ["--bundle", f"--outfile={folder / 'page.js'}", "--loader:.svg=dataurl", "--log-level=error", *fonts]
+    options += ['--define:process.env.NODE_ENV="production"', "--define:global=window"]
+    command = [str(modules / ".bin" / "esbuild"), str(HERE / "page.jsx"), *options]
+    subprocess.run(command, check=True, timeout=PATIENCE, env=os.environ | {"NODE_PATH": str(modules)})
     return Path(shutil.copy(HERE / "page.html", folder))
 
 
