@@ -1,13 +1,17 @@
 """Alert rules: coverage out of its band, drift, processes that fall behind or do not answer, unusable messages."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from grafana_foundation_sdk.builders import alerting, expr, prometheus
 from grafana_foundation_sdk.models.alerting import RelativeTimeRange, Rule
-from grafana_foundation_sdk.models.dashboard import Dashboard
+from grafana_foundation_sdk.models.dashboard import Dashboard, DataSourceRef, Panel, RowPanel
 
-from shadowtime.dashboards.panels import STORE
+from shadowtime.dashboards.empty_dashboard import SOURCE_UID
 from shadowtime.shared import metric_names as names
+
+STORE = DataSourceRef(type_val="prometheus", uid=SOURCE_UID)
+"""The data source of the rules. They have no variables."""
 
 FOLDER = "shadowtime"
 GROUP = "Shadowtime"
@@ -54,7 +58,7 @@ ALERTS = (
         "In cluster {{ $labels.cluster }}, predictions of {{ $labels.of }} do not hold ({{ $labels.what }}) for "
         "{{ $labels.whose }}. What to do: docs/drift.md.",
         "drift",
-        "Predictions that are not to be trusted",
+        "Predictions that do not hold",
     ),
     Alert(
         "shadowtime-lag",
@@ -84,7 +88,7 @@ ALERTS = (
         "2m",
         "{{ $values.A }} messages of the scoreboard wait to be written to VictoriaMetrics.",
         "health",
-        "Figures written",
+        "Samples written",
     ),
     Alert(
         "shadowtime-quarantined",
@@ -111,7 +115,7 @@ ALERTS = (
 
 def rule(alert: Alert, board: Dashboard) -> Rule:
     """Return an alert in the format of Grafana's provisioning API, linked to a panel of `board`."""
-    panel = next(candidate for candidate in board.panels or () if candidate.title == alert.panel)
+    panel = next(candidate for candidate in panels_of(board) if candidate.title == alert.panel)
     question = prometheus.Dataquery().expr(alert.query).ref_id("A").instant().datasource(STORE)
     above = (
         expr.TypeThreshold()
@@ -126,7 +130,7 @@ def rule(alert: Alert, board: Dashboard) -> Rule:
         .rule_group(GROUP)
         .org_id(1)
         .condition("B")
-        .with_query(_query("A", STORE.uid or "", question))
+        .with_query(_query("A", SOURCE_UID, question))
         .with_query(_query("B", "__expr__", above))
         .no_data_state("OK")
         .exec_err_state("Error")
@@ -135,6 +139,31 @@ def rule(alert: Alert, board: Dashboard) -> Rule:
         .annotations({"summary": alert.summary, "__dashboardUid__": board.uid or "", "__panelId__": str(panel.id_val)})
         .build()
     )
+
+
+def panels_of(board: Dashboard) -> Iterator[Panel]:
+    """Yield the panels of a dashboard, also those in collapsed rows."""
+    for panel in board.panels or ():
+        yield from panel.panels if isinstance(panel, RowPanel) else (panel,)
+
+
+def prometheus_rules() -> dict[str, Any]:
+    """Return the same rules in the format of Prometheus and vmalert."""
+    rules = [
+        {
+            "alert": alert.uid.title().replace("-", ""),
+            "expr": f"({alert.query}) > {alert.limit:g}",
+            **({} if alert.lasting == "0s" else {"for": alert.lasting}),
+            "labels": {"project": "shadowtime"},
+            "annotations": {
+                "summary": alert.title,
+                "description": alert.summary.replace("$values.A", "$value"),
+                "dashboard": f"/d/shadowtime-{alert.board.replace('_', '-')}",
+            },
+        }
+        for alert in ALERTS
+    ]
+    return {"groups": [{"name": GROUP, "interval": "1m", "rules": rules}]}
 
 
 def provisioned(rules: list[dict[str, Any]]) -> dict[str, Any]:

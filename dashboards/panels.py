@@ -4,11 +4,11 @@ A panel has a short title, a unit, and chosen thresholds or a neutral colour. It
 answers. It shows a text if it has no data.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_uppercase
 from typing import NamedTuple, TypeVar
 
-from grafana_foundation_sdk.builders import barchart, common, prometheus, stat, table, text, timeseries, xychart
+from grafana_foundation_sdk.builders import barchart, common, heatmap, prometheus, stat, table, text, timeseries
 from grafana_foundation_sdk.builders import dashboard as sdk
 from grafana_foundation_sdk.builders.statetimeline import Panel as StateTimeline
 from grafana_foundation_sdk.models import dashboard as model
@@ -18,6 +18,7 @@ from grafana_foundation_sdk.models.common import (
     GraphDrawStyle,
     LegendDisplayMode,
     LegendPlacement,
+    LineInterpolation,
     SortOrder,
     StackingMode,
     TooltipDisplayMode,
@@ -26,13 +27,49 @@ from grafana_foundation_sdk.models.common import (
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from shadowtime.dashboards.queries import Query, last
-from shadowtime.shared.text import NEUTRAL, POLICY_COLOURS
+from shadowtime.shared.text import (
+    GROUPING_COLOURS,
+    HUES,
+    NEUTRAL,
+    POLICY_COLOURS,
+    REASON_COLOURS,
+    REASON_NAMES,
+    STAGE_COLOURS,
+    WAITING_COLOURS,
+)
 
-STORE = model.DataSourceRef(type_val="prometheus", uid="victoria-metrics")
-HEIGHT = 8
-NO_RUN = "No run here: choose another, or another time range"
+STORE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
+HEIGHT = 9
+FEW = 4
+"""Maximum number of series that a list beneath a chart names. More are named by a table beside the chart."""
 
-Drawing = TypeVar("Drawing", timeseries.Panel, stat.Panel, StateTimeline, barchart.Panel, table.Panel, xychart.Panel)
+LEGEND_WIDTH = 250
+"""Width in pixels of a legend beside a chart. A long SPEC would take more than half of the panel otherwise."""
+
+NO_RUN = "No run here: choose another, or click Time of the log"
+HOURS = "suffix:h"
+"""Unit of waits in charts, whose values are divided by 3,600. Grafana's unit of seconds would mix days with weeks."""
+
+DAYS = "dtdhms"
+"""Unit of times in tables: days, hours, minutes and seconds, the same for all rows. The values are in seconds, and not
+negative: Grafana would write "00:00:01 ago"."""
+
+COUNT = "locale"
+"""Unit of numbers of jobs: 5,000 and not 5 K."""
+
+COLOURS: Mapping[str, Mapping[str, str]] = {
+    "{{stage}}": STAGE_COLOURS,
+    "{{grouping}}": GROUPING_COLOURS,
+    "{{reason}}": WAITING_COLOURS,
+}
+"""Colours of the series that a legend names, by the legend."""
+
+REAL = "real"
+"""Legend of what really happened, beside shadows."""
+
+BY_POLICY = ("{{policy}}", "{{shadow}}")
+
+Drawing = TypeVar("Drawing", timeseries.Panel, stat.Panel, StateTimeline, barchart.Panel, table.Panel, heatmap.Panel)
 Override = model.DynamicConfigValue
 
 
@@ -45,27 +82,47 @@ class Asks(NamedTuple):
 
 
 def chart(
-    title: str, asks: Asks, queries: Sequence[Query], *, stacked: bool = False, span: int = 12
+    title: str, asks: Asks, queries: Sequence[Query], *, stacked: bool = False, flowing: bool = False, span: int = 12
 ) -> timeseries.Panel:
-    """Return a chart of lines over time. Lines span the gaps between samples, because values do not change there."""
-    panel = timeseries.Panel().span_nulls(True).fill_opacity(30 if stacked else 0)
-    panel = panel.show_points(VisibilityMode.NEVER).line_width(2).legend(legend())
+    """Return a chart of lines over time.
+
+    Parameters
+    ----------
+    stacked
+        Whether the series are added up.
+    flowing
+        Whether values are of a time window, such as rates: then gaps stay gaps. Other values hold until the next
+        sample, and are drawn as steps. A single point is drawn as a point.
+    """
+    panel = timeseries.Panel().span_nulls(not flowing).fill_opacity(70 if stacked else 0)
+    if not flowing:
+        panel = panel.line_interpolation(LineInterpolation.STEP_AFTER)
+    panel = panel.show_points(VisibilityMode.AUTO).line_width(0 if stacked else 2)
+    panel = panel.legend(legend([query.legend for query in queries]))
     panel = panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING))
     if stacked:
         panel = panel.stacking(common.StackingConfig().mode(StackingMode.NORMAL).group("A"))
-    return finished(panel, title, asks, queries, span)
+    panel = finished(panel, title, asks, queries, span)
+    if any(query.legend in BY_POLICY for query in queries):
+        dashes = Override(id_val="custom.lineStyle", value={"fill": "dash", "dash": [10, 4]})
+        panel = panel.override_by_regexp("/^.*:.*$/", [dashes])
+    if any(query.legend == "{{grouping}}" for query in queries):
+        panel = panel.override_by_name("ensemble", [Override(id_val="custom.lineWidth", value=4)])
+    return panel
 
 
 def columns(title: str, asks: Asks, queries: Sequence[Query], *, span: int = 12) -> timeseries.Panel:
-    """Return a chart of bars over time, side by side."""
-    return chart(title, asks, queries, span=span).draw_style(GraphDrawStyle.BARS).fill_opacity(70).line_width(1)
+    """Return a chart of bars over time, on an axis that begins at 0."""
+    panel = chart(title, asks, queries, span=span, flowing=True).draw_style(GraphDrawStyle.BARS)
+    return panel.fill_opacity(70).line_width(1).axis_soft_min(0)
 
 
 def band(panel: timeseries.Panel, low: str, high: str, colour: str = NEUTRAL) -> timeseries.Panel:
     """Fill a chart between two of its series, without drawing their lines."""
     shared = [*fixed(colour), Override(id_val="custom.lineWidth", value=0)]
     filled = [Override(id_val="custom.fillBelowTo", value=low), Override(id_val="custom.fillOpacity", value=20)]
-    return panel.override_by_name(low, shared).override_by_name(high, [*shared, *filled])
+    hide = Override(id_val="custom.hideFrom", value={"legend": True, "tooltip": False, "viz": False})
+    return panel.override_by_name(low, [*shared, hide]).override_by_name(high, [*shared, *filled, hide])
 
 
 def target(panel: timeseries.Panel, name: str) -> timeseries.Panel:
@@ -93,7 +150,7 @@ def number(
     """Return the last value of a selector in the selected time range as a large figure.
 
     The query is instant, at the very end of the range. Grafana aligns the ends of range queries to multiples of their
-    step, which would miss the sample that closes a run.
+    step, which would miss the sample that closes a run. Its answer must be one series: two do not fit.
 
     Parameters
     ----------
@@ -103,10 +160,10 @@ def number(
         Texts to show in place of values.
     """
     panel = stat.Panel().reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
-    panel = panel.graph_mode(BigValueGraphMode.NONE).text(common.VizTextDisplayOptions().value_size(32).title_size(13))
+    panel = panel.graph_mode(BigValueGraphMode.NONE).text(common.VizTextDisplayOptions().title_size(13))
     panel = panel.color_mode(BigValueColorMode.VALUE if steps else BigValueColorMode.NONE)
-    moment = query._replace(expr=query.expr if query.instant else last(query.expr), instant=True)
-    panel = finished(panel, title, asks, [moment], span).height(4)
+    moment = query._replace(expr=query.expr if query.instant else last(query.expr), instant=True, legend=title)
+    panel = finished(panel, title, asks, [moment], span, coloured=False).height(4)
     if texts:
         mapped = {
             value: model.ValueMappingResult(text=shown, index=at) for at, (value, shown) in enumerate(texts.items())
@@ -114,15 +171,29 @@ def number(
         panel = panel.mappings([model.ValueMap(options=mapped)])
 
     if steps:
-        panel = panel.thresholds(_thresholds(steps))
-        panel = panel.color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.THRESHOLDS))
+        panel = panel.thresholds(thresholds(steps))
     return panel
 
 
-def lanes(title: str, asks: Asks, queries: Sequence[Query]) -> StateTimeline:
-    """Return a state timeline: one row per series, with a bar for each span in which its value stays the same."""
-    panel = StateTimeline().merge_values(True).row_height(0.9)
-    return finished(panel, title, asks, queries, 12)
+def lanes(
+    title: str,
+    asks: Asks,
+    queries: Sequence[Query],
+    states: Mapping[str, tuple[str, str]] | None = None,
+    span: int = 12,
+) -> StateTimeline:
+    """Return a state timeline: one row per series, with a bar for each span in which its value stays the same.
+
+    `states` are the text and the colour of each value.
+    """
+    panel = finished(StateTimeline().merge_values(True).row_height(0.9), title, asks, queries, span, coloured=False)
+    if states:
+        mapped = {
+            value: model.ValueMappingResult(text=shown, color=colour, index=at)
+            for at, (value, (shown, colour)) in enumerate(states.items())
+        }
+        panel = panel.mappings([model.ValueMap(options=mapped)]).legend(legend([]))
+    return panel
 
 
 def words(title: str, markdown: str, height: int, span: int = 24) -> text.Panel:
@@ -135,19 +206,20 @@ def fixed(colour: str) -> list[Override]:
     return [Override(id_val="color", value={"mode": "fixed", "fixedColor": colour})]
 
 
-def legend() -> common.VizLegendOptions:
-    """Return a legend as a table with the mean and the last value, in descending order of the last."""
-    made = common.VizLegendOptions().placement(LegendPlacement.BOTTOM).show_legend(True)
-    made = made.display_mode(LegendDisplayMode.TABLE).calcs(["mean", "lastNotNull"])
+def legend(legends: Sequence[str]) -> common.VizLegendOptions:
+    """Return the legend of a chart: none for one series, a list beneath for a few, a table beside it for any number."""
+    made = common.VizLegendOptions().show_legend(len(legends) > 1 or any("{{" in name for name in legends))
+    if len(legends) <= FEW and not any("{{" in name for name in legends):
+        return made.placement(LegendPlacement.BOTTOM).display_mode(LegendDisplayMode.LIST).calcs([])
+    made = made.placement(LegendPlacement.RIGHT).display_mode(LegendDisplayMode.TABLE).calcs(["lastNotNull"])
+    made = made.width(LEGEND_WIDTH)
     return made.sort_by("Last *").sort_desc(True)
 
 
-def _thresholds(steps: Mapping[float, str]) -> sdk.ThresholdsConfig:
-    thresholds = [
-        model.Threshold(value=None, color=NEUTRAL),
-        *(model.Threshold(step, steps[step]) for step in sorted(steps)),
-    ]
-    return sdk.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(thresholds)
+def thresholds(steps: Mapping[float, str], base: str = NEUTRAL) -> sdk.ThresholdsConfig:
+    """Return the colours by the value from which they apply; `base` is that of all lower values."""
+    made = [model.Threshold(value=None, color=base), *(model.Threshold(step, steps[step]) for step in sorted(steps))]
+    return sdk.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(made)
 
 
 def _target(query: Query, letter: str, form: PromQueryFormat) -> prometheus.Dataquery:
@@ -162,14 +234,46 @@ def finished(
     queries: Sequence[Query],
     span: int,
     form: PromQueryFormat = PromQueryFormat.TIME_SERIES,
+    *,
+    coloured: bool = True,
 ) -> Drawing:
-    """Return a panel with its queries, texts, unit and colours. `span` is its width in columns of Grafana's grid."""
+    """Return a panel with its queries, texts, unit and colours.
+
+    Parameters
+    ----------
+    span
+        Its width in columns of Grafana's grid.
+    coloured
+        Whether each series has a colour of its own. Otherwise the thresholds colour the values.
+    """
     for letter, query in zip(ascii_uppercase, queries, strict=False):
         panel = panel.with_target(_target(query, letter, form))
     panel = panel.title(title).description(asks.question).unit(asks.unit).no_value(asks.empty).datasource(STORE)
-    panel = panel.color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.PALETTE_CLASSIC_BY_NAME))
-    panel = panel.thresholds(_thresholds({})).span(span).height(HEIGHT)
-    if any("policy" in query.legend for query in queries):
-        for name, colour in POLICY_COLOURS.items():
-            panel = panel.override_by_name(name, fixed(colour))
+    mode = model.FieldColorModeId.PALETTE_CLASSIC if coloured else model.FieldColorModeId.THRESHOLDS
+    panel = panel.color_scheme(sdk.FieldColor().mode(mode)).thresholds(thresholds({})).span(span).height(HEIGHT)
+    for matcher, name, colour in colours([query.legend for query in queries]) if coloured else ():
+        override = panel.override_by_regexp if matcher == "byRegexp" else panel.override_by_name
+        panel = override(name, fixed(colour))
     return panel
+
+
+def colours(legends: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the colours of the series with these legends: matcher, name, colour.
+
+    A SPEC has the colour of its policy. A series with a name of its own has the first colour that is left.
+    """
+    if any(legend in BY_POLICY for legend in legends):
+        for name, colour in POLICY_COLOURS.items():
+            yield "byRegexp", rf"/^(.*\/)?{name}(:.*)?$/", colour
+    if "{{why}}" in legends:
+        for name, colour in REASON_COLOURS.items():
+            yield "byName", f"start: {REASON_NAMES[name]}", colour
+    for legend in legends:
+        for name, colour in COLOURS.get(legend, {}).items():
+            yield "byName", name, colour
+    own = [legend for legend in legends if "{{" not in legend]
+    if REAL in legends:
+        yield "byName", REAL, NEUTRAL
+    elif len(own) == len(legends):
+        for name, colour in zip(own, HUES, strict=False):
+            yield "byName", name, colour

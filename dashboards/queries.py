@@ -2,23 +2,41 @@
 
 from typing import NamedTuple
 
+from shadowtime.shared import metric_names as names
 from shadowtime.shared.metric_names import Metric
 
+OF_EXPERIMENT = 'experiment="$experiment"'
+WHERE = (OF_EXPERIMENT, 'cluster="$cluster"')
+RUN = "experiment, cluster, policy"
+
 VARIABLES = {
-    "experiment": ("shadowtime_run_info", ""),
-    "cluster": ("shadowtime_run_info", 'experiment="$experiment"'),
-    "policy": ("shadowtime_run_info", 'experiment="$experiment",cluster="$cluster"'),
-    "baseline": ("shadowtime_run_info", 'experiment="$experiment",cluster="$cluster"'),
-    "queue": ("shadowtime_queued_jobs", 'experiment="$experiment",cluster="$cluster"'),
-    "grouping": ("shadowtime_wait_bound_predictions_total", 'experiment="$experiment",cluster="$cluster"'),
+    "experiment": (names.RUN_INFO, "experiment", ""),
+    "cluster": (names.RUN_INFO, "cluster", OF_EXPERIMENT),
+    "policy": (names.RUN_INFO, "policy", ",".join(WHERE)),
+    "baseline": (names.RUN_INFO, "policy", ",".join(WHERE)),
+    "queue": (names.QUEUED_JOBS, "queue", ",".join(WHERE)),
+    "jobs": (names.WAITS, "of", ",".join(WHERE)),
+    "real": (names.TWIN_EVIDENCE, "shadow", ""),
+    "shadow": (names.TWIN_EVIDENCE, "shadow", 'shadow=~"$real/.*"'),
 }
-"""For each variable: a metric with a label that has the values, and label matchers for the variables selected before.
+"""For each variable: a metric, its label that has the values, and label matchers for the variables selected before.
 
-The label has the name of the variable, except for `baseline`: its label is `policy`."""
+`real` is the cluster that shadows are of: a shadow is named CLUSTER/NAME/SPEC."""
 
-WHERE = ('experiment="$experiment"', 'cluster="$cluster"')
 MOST = 7
 """Maximum number of series that a chart of `largest` shows individually. The others are summed."""
+
+EVER = "[50y] @ now()"
+"""Look-back window that covers all logs, whatever time range is selected.
+
+Logs may be of any year since 1980; the store has no time before 1970.
+"""
+
+LIVE_SECONDS = 86_400
+"""A cluster is live if its last sample is at most this old."""
+
+SHOWN_SECONDS = 7 * 86_400
+"""The time range of a live cluster, at most."""
 
 
 class Query(NamedTuple):
@@ -57,6 +75,7 @@ class Runs(NamedTuple):
 ONE = Runs('policy="$policy"')
 SEVERAL = Runs('policy=~"$policy"')
 BASELINE = Runs('policy="$baseline"')
+OTHERS = Runs('policy=~"$policy",policy!="$baseline"')
 
 
 def last(selector: str) -> str:
@@ -67,3 +86,67 @@ def last(selector: str) -> str:
 def largest(expr: str, label: str) -> str:
     """Return the query for the `MOST` largest series at the end of the time range, and the sum of the others."""
     return f'topk_last({MOST}, sum by ({label}) ({expr}), "{label}=others")'
+
+
+def worded(expr: str, label: str, words: dict[str, str]) -> str:
+    """Return the query whose values of `label` are replaced by words. Other values stay.
+
+    >>> worded("up", "job", {"a-b": "a, then b"})
+    'label_map(up, "job", "a-b", "a, then b")'
+    """
+    pairs = ", ".join(f'"{key}", "{value}"' for key, value in words.items())
+    return f'label_map({expr}, "{label}", {pairs})'
+
+
+def spelt(expr: str, label: str, by: str) -> str:
+    """Return a query whose series have their values as the label `label`, and the labels `by`.
+
+    A legend can thus compose a sentence of several figures. The labels exist in the answer only, not in the store.
+
+    >>> spelt("round(x)", "percent", "policy")
+    'count_values("percent", round(x)) by (policy)'
+    """
+    return f'count_values("{label}", {expr}) by ({by})'
+
+
+def either(expr: str, label: str, below: str, above: str, by: str) -> str:
+    """Return a query whose series have the label `label`: the word `below` where the value is below 0, else `above`.
+
+    The aggregation drops the series without a value. Without it, `or` would fill them with the values of the others.
+    """
+    low, high = (
+        f'label_set(max by ({by}) (({expr}) {sign} 0), "{label}", "{word}")'
+        for sign, word in (("<", below), (">=", above))
+    )
+    return f"({low} or on ({by}) {high})"
+
+
+def composed(common: dict[str, str], value: str, labels: dict[str, str], by: str) -> str:
+    """Return a query with the values of `value`, and each label of `labels` from its own query; joined by `by`.
+
+    `common` has the expressions that the others use, by their names. No label may have such a name.
+    """
+    parts = "".join(f" + on ({by}) group_left ({label}) (0 * {query})" for label, query in labels.items())
+    return f"WITH ({', '.join(f'{name} = {expr}' for name, expr in common.items())}) {value}{parts}"
+
+
+def ever(function: str, by: str, aggregate: str, matchers: str = "") -> str:
+    """Return the query for a function of all samples of runs, such as the time of the last, by the labels `by`."""
+    return f"{aggregate} by ({by}) ({function}({names.RUN_INFO.name}{{{matchers}}}{EVER}))"
+
+
+def time_ranges(matchers: str = "") -> str:
+    """Return the query for the time range of each experiment and cluster: its labels `begin` and `end`, for links.
+
+    The range covers all runs of the experiment. It ends somewhat after the last sample: a chart that ends exactly at
+    the last sample would not show it. Of a live cluster, the range ends at `now`, and has at most `SHOWN_SECONDS`.
+    """
+    by = "experiment, cluster"
+    first = ever("tfirst_over_time", by, "min", matchers)
+    ends = ever("tlast_over_time", by, "max", matchers)
+    live = f"max by ({by}) ({ends} > now() - {LIVE_SECONDS})"
+    begin = f"(clamp_min({first}, now() - {SHOWN_SECONDS}) and on ({by}) {live}) or {first}"
+    end = spelt(f"round(1000 * ({ends} + clamp_min(({ends} - {first}) / 100, 3600)))", "end", by)
+    end = f'label_set({live}, "end", "now") or on ({by}) {end}'
+    begins = spelt(f"round(1000 * ({begin}))", "begin", by)
+    return f"{begins} * on ({by}) group_left (end) ({end})"

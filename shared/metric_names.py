@@ -70,12 +70,20 @@ LONGEST_WAIT = _result(
     "longest_wait_seconds", "seconds", "How long the longest waiting job has waited; 0 if none does."
 )
 LONGEST_WAITING_JOB = _result("longest_waiting_job", "job number", "The longest waiting job; -1 if none waits.")
+WAITING_REASONS = _result("waiting_reasons", "jobs", "Jobs that wait, by the first reason that applies.", "reason")
 
 JOBS = _result("jobs_total", "jobs", "Jobs that have ended for good.")
 WAIT_SUM = _result("wait_seconds_total", "seconds", "Waits of ended jobs, added up.")
 SLOWDOWN_SUM = _result("bounded_slowdown_total", "1", "Bounded slowdowns of ended jobs (10 s, clamped at 1), added up.")
 SHAPE_JOBS = _result("shape_jobs_total", "jobs", "Jobs that have ended for good, by shape.", "shape")
 SHAPE_WAIT = _result("shape_wait_seconds_total", "seconds", "Their waits, added up.", "shape")
+OWNER_JOBS = _result(
+    "owner_jobs_total", "jobs", "Jobs that have ended for good, of the 10 users and 10 accounts with the most.", "whose"
+)
+OWNER_WAIT = _result("owner_wait_seconds_total", "seconds", "Their waits, added up.", "whose")
+WAITS = _result(
+    "waits_total", "jobs", "Ended jobs that waited at most `le` seconds, by partition and by size.", "of", "le"
+)
 MEAN_WAIT = _result("mean_wait_seconds", "seconds", "Mean wait of ended jobs.")
 GEOMETRIC_MEAN_WAIT = _result(
     "geometric_mean_wait_seconds", "seconds", "Their geometric mean wait, at least 10 s each."
@@ -136,6 +144,7 @@ MEMBER_DECIDES = _result("member_decides", "1", "1 for the member that decides; 
 RUN_TIME_PREDICTIONS = _result("run_time_predictions_total", "jobs", "Ended jobs whose run time was predicted.")
 RUN_TIME_ERROR = _result("run_time_mean_absolute_error_seconds", "seconds", "Mean error of predicted run times.")
 RUN_TIME_MEAN = _result("run_time_mean_seconds", "seconds", "Mean run time of the jobs that this error is about.")
+REQUEST_ERROR = _result("request_mean_absolute_error_seconds", "seconds", "Mean error of requests as run times.")
 RUN_TIME_LOG_SCORE = _result("run_time_log_score", "nats", "Mean log score of predicted distributions.")
 RUN_TIME_CRPS = _result("run_time_crps_seconds", "seconds", "Mean continuous ranked probability score.")
 RUN_TIME_PIT = _result("run_time_pit_share", "share", "Tenths of the probability integral transform.", "tenth")

@@ -2,10 +2,11 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.empty_dashboard import board
-from shadowtime.dashboards.panels import Asks, chart
+from shadowtime.dashboards.empty_dashboard import Rows, board, with_panels
+from shadowtime.dashboards.panels import Asks, chart, lanes
 from shadowtime.dashboards.queries import Query
 from shadowtime.shared import metric_names as names
+from shadowtime.shared.text import BAD, GOOD
 
 UNSCRAPED = "No worker answers: start them with `shadowtime stack up`"
 UNFOLLOWED = "No cluster is followed, or its follower is not scraped: see `shadowtime follow --help`"
@@ -21,82 +22,46 @@ def dashboard() -> Dashboard:
         "Do the processes keep up, and what could they not use? As it is now.",
         time=("now-1h", "now"),
     )
-    for panel in (
-        chart(
+    answers = {"1": ("answers", GOOD), "0": ("silent", BAD)}
+    seen = (
+        lanes(
             "Processes that answer",
-            Asks("Is a process dead? It is at 0, or its line has ended.", "none", UNSCRAPED),
-            [Query(f"sum by (worker) ({names.ANSWERS})", "{{worker}}")],
+            Asks("Is a process dead? It is silent, or its bar has ended.", "none", UNSCRAPED),
+            [Query(f"max by (worker) ({names.ANSWERS})", "{{worker}}")],
+            answers,
         ),
         chart(
             "Lag",
             Asks("Does a stage fall behind? Messages that wait for it.", empty=UNSCRAPED),
             [Query(f"sum by (stage) ({names.WORKER_LAG.name})", STAGE)],
         ),
-        chart(
-            "From an event to the answer, half of all",
-            Asks(
-                "How long does an event take as a rule? To each stage's answer; the scheduler's is a decision.",
-                "s",
-                QUIET,
-            ),
-            [Query(_quantile(names.WORKER_LATENCY, 0.5), STAGE)],
-        ),
-        chart(
-            "From an event to the answer, 99 of 100",
-            Asks("How long does it take at worst?", "s", QUIET),
-            [Query(_quantile(names.WORKER_LATENCY, 0.99), STAGE)],
+        *(
+            chart(title, Asks(question, "s", QUIET), [Query(_quantile(metric, share), STAGE)], flowing=True)
+            for title, question, metric, share in (
+                (
+                    "From an event to the answer, median",
+                    "How long does an event take as a rule? To each stage's answer; the scheduler's is a decision.",
+                    names.WORKER_LATENCY,
+                    0.5,
+                ),
+                ("From an event to the answer, p99", "How long does it take at worst?", names.WORKER_LATENCY, 0.99),
+                (
+                    "Time of a batch, p99",
+                    "Is Kafka or Redis slow? From taking a batch to its delivery.",
+                    names.WORKER_BATCH,
+                    0.99,
+                ),
+            )
         ),
         chart(
             "Events handled",
             Asks("How much comes?", "cps", UNSCRAPED),
             [Query(f"sum by (stage) (rate({names.WORKER_EVENTS.name}[1m]))", STAGE)],
+            flowing=True,
         ),
         chart(
-            "Time of a batch, 99 of 100",
-            Asks("Is Kafka or Redis slow? From taking a batch to its delivery.", "s", QUIET),
-            [Query(_quantile(names.WORKER_BATCH, 0.99), STAGE)],
-        ),
-        chart(
-            "Dead letters",
-            Asks("What could not be used? They lie on topic `dead-letters`, with the reason.", empty=UNSCRAPED),
-            [Query(f"sum by (stage) ({names.WORKER_DEAD_LETTERS.name})", STAGE)],
-        ),
-        chart(
-            "Stopped runs",
-            Asks(
-                "Which stage cannot carry on a run? Its dead letter says why; `shadowtime rebuild` takes it up again.",
-                "none",
-                UNSCRAPED,
-            ),
-            [Query(f"sum by (stage) ({names.WORKER_QUARANTINED.name})", STAGE)],
-        ),
-        chart(
-            "Messages of stopped runs",
-            Asks("How much is left aside meanwhile? Per five minutes.", empty=UNSCRAPED),
-            [Query(f"sum by (stage) (increase({names.WORKER_LEFT_ASIDE.name}[5m]))", STAGE)],
-        ),
-        chart(
-            "Restarts",
-            Asks("Do workers crash? How often they began anew within the last hour.", "none", UNSCRAPED),
-            [Query(f"sum by (stage) (changes_prometheus({names.WORKER_START.name}[1h]))", STAGE)],
-        ),
-        chart(
-            "Work done twice",
-            Asks("Do workers quarrel, or servers fail? All stages, per five minutes.", empty=UNSCRAPED),
-            [
-                Query(f"sum(increase({metric.name}[5m]))", title)
-                for title, metric in (
-                    ("events that came twice", names.WORKER_DUPLICATES),
-                    ("transactions forestalled", names.WORKER_FENCED),
-                    ("batches repeated", names.WORKER_RETRIES),
-                    ("runs whose state was altered", names.WORKER_ALTERED),
-                    ("partitions whose log was replaced", names.WORKER_REPLACED_LOGS),
-                )
-            ],
-        ),
-        chart(
-            "Figures written",
-            Asks("Does the store get all figures?", empty=UNSCRAPED),
+            "Samples written",
+            Asks("Does VictoriaMetrics get all samples?", empty=UNSCRAPED),
             [
                 Query(f"sum(rate({names.WRITTEN.name}[1m]))", "per second"),
                 Query(f"sum({names.REFUSED.name})", "refused"),
@@ -104,52 +69,99 @@ def dashboard() -> Dashboard:
                 Query(f"sum({names.WRITER_LAG.name})", "messages behind"),
             ],
         ),
-        chart(
-            "Lines for Grafana Live",
-            Asks("Do decisions reach Grafana as they come? Zero unless grafana-url is set.", empty=UNSCRAPED),
-            [
-                Query(f"sum(rate({names.LIVE_PUSHED.name}[1m]))", "per second"),
-                Query(f"sum({names.LIVE_DROPPED.name})", "dropped"),
-            ],
-        ),
-        chart(
-            "Followed clusters",
-            Asks("How far are the published events behind each followed cluster?", "s", UNFOLLOWED),
-            [Query(names.FOLLOW_BEHIND.name, "{{followed}}")],
-        ),
-        chart(
-            "What following costs",
-            Asks(
-                "What of its time does a cluster's scheduler spend on being followed? At most 2 %.",
-                "percentunit",
-                UNFOLLOWED,
+    )
+    more: Rows = {
+        "What should be zero": [
+            chart(
+                "Dead letters",
+                Asks("What could not be used? They lie on topic `dead-letters`, with the reason.", empty=UNSCRAPED),
+                [Query(f"sum by (stage) ({names.WORKER_DEAD_LETTERS.name})", STAGE)],
             ),
-            [
-                Query(names.FOLLOW_SHARE.name, "scheduler of {{followed}}"),
-                Query(f"rate({names.FOLLOW_SECONDS.name}[5m])", "waiting for {{followed}}"),
-            ],
-        ),
-        chart(
-            "Told by followers",
-            Asks("Are the events of a followed cluster complete? All but events should be rare.", "none", UNFOLLOWED),
-            [
-                Query(f"sum(increase({metric.name}[5m]))", title)
-                for title, metric in (
-                    ("events", names.FOLLOW_EVENTS),
-                    ("answers", names.FOLLOW_ANSWERS),
-                    ("no answers", names.FOLLOW_FAILURES),
-                    ("reported late", names.FOLLOW_LATE),
-                    ("ends guessed", names.FOLLOW_GUESSED),
-                    ("jobs left out", names.FOLLOW_LEFT_OUT),
-                    ("lines refused", names.FOLLOW_REFUSED),
-                    ("starts held back", names.FOLLOW_HELD_BACK),
-                )
-            ]
-            + [Query(f"sum({names.FOLLOW_CONTRADICTED.name})", "contradicted now")],
-        ),
-    ):
-        made = made.with_panel(panel)
-    return made
+            chart(
+                "Stopped runs",
+                Asks(
+                    "Which stage cannot carry on a run? Its dead letter says why; `shadowtime rebuild` repairs it.",
+                    "none",
+                    UNSCRAPED,
+                ),
+                [Query(f"sum by (stage) ({names.WORKER_QUARANTINED.name})", STAGE)],
+            ),
+            chart(
+                "Messages of stopped runs",
+                Asks("How much is left aside meanwhile? Per five minutes.", empty=UNSCRAPED),
+                [Query(f"sum by (stage) (increase({names.WORKER_LEFT_ASIDE.name}[5m]))", STAGE)],
+            ),
+            chart(
+                "Restarts",
+                Asks("Do workers crash? How often they began anew within the last hour.", "none", UNSCRAPED),
+                [Query(f"sum by (stage) (changes_prometheus({names.WORKER_START.name}[1h]))", STAGE)],
+            ),
+            chart(
+                "Work done twice",
+                Asks("Do workers quarrel, or servers fail? All stages, per five minutes.", empty=UNSCRAPED),
+                [
+                    Query(f"sum(increase({metric.name}[5m]))", title)
+                    for title, metric in (
+                        ("events that came twice", names.WORKER_DUPLICATES),
+                        ("transactions forestalled", names.WORKER_FENCED),
+                        ("batches repeated", names.WORKER_RETRIES),
+                        ("runs whose state was altered", names.WORKER_ALTERED),
+                        ("partitions whose log was replaced", names.WORKER_REPLACED_LOGS),
+                    )
+                ],
+                span=24,
+            ),
+        ],
+        "Followed clusters and Grafana Live": [
+            chart(
+                "Lines for Grafana Live",
+                Asks("Do decisions reach Grafana as they come? Zero unless grafana-url is set.", empty=UNSCRAPED),
+                [
+                    Query(f"sum(rate({names.LIVE_PUSHED.name}[1m]))", "per second"),
+                    Query(f"sum({names.LIVE_DROPPED.name})", "dropped"),
+                ],
+            ),
+            chart(
+                "Followed clusters",
+                Asks("How far are the published events behind each followed cluster?", "s", UNFOLLOWED),
+                [Query(names.FOLLOW_BEHIND.name, "{{followed}}")],
+            ),
+            chart(
+                "What following costs",
+                Asks(
+                    "What of its time does a cluster's scheduler spend on being followed? At most 2 %.",
+                    "percentunit",
+                    UNFOLLOWED,
+                ),
+                [
+                    Query(names.FOLLOW_SHARE.name, "scheduler of {{followed}}"),
+                    Query(f"rate({names.FOLLOW_SECONDS.name}[5m])", "waiting for {{followed}}"),
+                ],
+                flowing=True,
+            ),
+            chart(
+                "Told by followers",
+                Asks(
+                    "Are the events of a followed cluster complete? All but events should be rare.", "none", UNFOLLOWED
+                ),
+                [
+                    Query(f"sum(increase({metric.name}[5m]))", title)
+                    for title, metric in (
+                        ("events", names.FOLLOW_EVENTS),
+                        ("answers", names.FOLLOW_ANSWERS),
+                        ("no answers", names.FOLLOW_FAILURES),
+                        ("reported late", names.FOLLOW_LATE),
+                        ("ends guessed", names.FOLLOW_GUESSED),
+                        ("jobs left out", names.FOLLOW_LEFT_OUT),
+                        ("lines refused", names.FOLLOW_REFUSED),
+                        ("starts held back", names.FOLLOW_HELD_BACK),
+                    )
+                ]
+                + [Query(f"sum({names.FOLLOW_CONTRADICTED.name})", "contradicted now")],
+            ),
+        ],
+    }
+    return with_panels(made, seen, more)
 
 
 def _quantile(metric: names.Metric, share: float) -> str:

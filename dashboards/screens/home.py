@@ -3,60 +3,63 @@
 from grafana_foundation_sdk.builders.common import TableSortByFieldState
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.builders.table import Panel
-from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
+from grafana_foundation_sdk.models.dashboard import DynamicConfigValue, VariableSort
 
-from shadowtime.dashboards.empty_dashboard import board
-from shadowtime.dashboards.panels import Asks, number, words
-from shadowtime.dashboards.queries import Query
+from shadowtime.dashboards.empty_dashboard import board, hidden, with_panels
+from shadowtime.dashboards.panels import COUNT, DAYS, Asks, number, words
+from shadowtime.dashboards.queries import EVER, RUN, Query, ever, time_ranges
 from shadowtime.dashboards.screens.health import UNSCRAPED
-from shadowtime.dashboards.screens.moments import rows
+from shadowtime.dashboards.screens.moments import gauge, rows
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.text import BAD, GOOD, WARNING
 
-EVER = "50y"
-"""Look-back window that covers all logs. They may be of any year since 1980; the store has no time before 1970."""
-
 NOTHING = "No run yet: shadowtime replay --transport kafka"
-FIRST, LAST = (
-    f"min by (experiment, cluster, policy) ({function}({names.RUN_INFO.name}[{EVER}]))"
-    for function in ("tfirst_over_time", "tlast_over_time")
-)
-UNTIL = f"{LAST} + clamp_min(({LAST} - {FIRST}) / 100, 86400)"
-"""End of the time range of a run's charts. It is somewhat after the last sample: a chart that ends exactly at the last
-sample would not show it."""
+NONE_RUNS = "No cluster is followed now, see `shadowtime follow --help`. Replays are listed below"
+TIMES = 160
+"""Width in pixels of a column with dates and times."""
 
-CHOSEN = (
-    "?from=${__data.fields.first.numeric}&to=${__data.fields.until.numeric}"
-    "&var-experiment=${__data.fields.experiment:percentencode}&var-cluster=${__data.fields.cluster:percentencode}"
-)
+NOW = "2h"
+"""A cluster runs now if it has a sample that is at most this old."""
+
+NEWEST_FIRST = VariableSort.ALPHABETICAL_DESC
+CHOSEN = "&var-experiment=${__data.fields.experiment:percentencode}&var-cluster=${__data.fields.cluster:percentencode}"
+NEWEST = "?from=${begin}&to=${end}&var-experiment=${experiment:percentencode}&var-cluster=${cluster:percentencode}"
 HIDDEN = [
     DynamicConfigValue(id_val="custom.hidden", value=True),
     DynamicConfigValue(id_val="custom.hideFrom", value={"viz": True, "legend": False, "tooltip": False}),
 ]
 """Overrides that hide a column used only for links: the option of Grafana until 12.1, and that of later versions."""
 
-WHERE = """
+WHERE = f"""
 | Question | Screen |
 |---|---|
-| Which policy is better, by how much, at what price? | [Which policy?](/d/shadowtime-policies) |
-| Is the machine full? Who waits, how long? | [Machine and queue](/d/shadowtime-scoreboard) |
-| Why do jobs start? Can the probabilities be believed? | [Decisions](/d/shadowtime-scheduler) |
-| Can predicted run times be believed? | [Run times](/d/shadowtime-runtime-distribution) |
-| Are adjusted requests closer to the truth? | [Requested times](/d/shadowtime-walltime-adjustment) |
-| Do the bounds on waits hold? | [Bounds on waits](/d/shadowtime-wait-bound) |
+| Which policy is better, by how much, at what price? | [Which policy?](/d/shadowtime-policies{NEWEST}) |
+| Is the machine full? Who waits, how long? | [Machine and queue](/d/shadowtime-scoreboard{NEWEST}) |
+| Why do jobs start? Can the probabilities be believed? | [Decisions](/d/shadowtime-scheduler{NEWEST}) |
+| Can predicted run times be believed? | [Run times](/d/shadowtime-runtime-distribution{NEWEST}) |
+| Are adjusted requests closer to the truth? | [Requested times](/d/shadowtime-walltime-adjustment{NEWEST}) |
+| Do the bounds on waits hold? | [Bounds on waits](/d/shadowtime-wait-bound{NEWEST}) |
 | How would other policies fare on a cluster that is followed? | [The twin](/d/shadowtime-twin) |
-| Which predictions are not to be trusted any more? | [Drift](/d/shadowtime-drift) |
+| Which predictions are not to be trusted any more? | [Drift](/d/shadowtime-drift{NEWEST}) |
 | Do the processes keep up? | [Health](/d/shadowtime-health) |
 
-A cluster or a policy in the table above opens its screen in the time of its log; from there the menu *Shadowtime* leads
-to the others. Each screen shows the newest experiment, in the time range that is chosen.
+These links open the newest experiment, **$experiment**, in the time of its log. In the tables, a click on an experiment
+or a cluster opens that one. On each screen, *Time of the log* leads to the time of the experiment that is chosen there.
 """
 
 
 def dashboard() -> Dashboard:
     """Return the dashboard."""
-    made = board("home", "Shadowtime", "Is all well, what was run, and where to look?", time=("now-1h", "now"))
-    for panel in (
+    made = board("home", "Shadowtime", "Is all well, what runs, and where to look?", time=("now-1h", "now"))
+    made = made.with_variable(
+        hidden("experiment", ever("last_over_time", "experiment", "max"), "experiment").sort(NEWEST_FIRST)
+    )
+    chosen = 'experiment="$experiment"'
+    made = made.with_variable(hidden("cluster", ever("last_over_time", "cluster", "max", chosen), "cluster"))
+    of_newest = time_ranges(f'{chosen},cluster="$cluster"')
+    for label in ("begin", "end"):
+        made = made.with_variable(hidden(label, of_newest, label))
+    panels = (
         number(
             "Workers",
             Asks("Do all processes answer?", "none", UNSCRAPED),
@@ -71,9 +74,9 @@ def dashboard() -> Dashboard:
             steps={0: GOOD, 10_000: WARNING, 100_000: BAD},
         ),
         number(
-            "Slowest answer",
+            "p99 of answers",
             Asks(
-                "How long does an event take through all stages? 99 of 100, of the last 5 minutes.",
+                "How long does an event take through all stages? 99 % of the last 5 minutes take less.",
                 "s",
                 "No event lately",
             ),
@@ -97,38 +100,73 @@ def dashboard() -> Dashboard:
             steps={0: GOOD, 1: WARNING},
         ),
         number(
-            "Figures refused",
-            Asks("Does the store take all figures?", empty=UNSCRAPED),
+            "Refused samples",
+            Asks("Does VictoriaMetrics take all samples?", empty=UNSCRAPED),
             Query(f"sum({names.REFUSED.name})", "", instant=True),
             steps={0: GOOD, 1: BAD},
         ),
+        _running(),
+        words("Where to look", WHERE, 10),
         _runs(),
-        words("Where to look", WHERE, 12),
-    ):
-        made = made.with_panel(panel)
-    return made
+    )
+    return with_panels(made, panels)
+
+
+def _running() -> Panel:
+    def of(metric: names.Metric, **labels: str) -> str:
+        chosen = ",".join(f'{label}="{value}"' for label, value in labels.items())
+        return f"max by ({RUN}) (last_over_time({metric.name}{{{chosen}}}[{NOW}]))"
+
+    panel = rows(
+        "Running now",
+        Asks("What runs now? Clusters with a sample of the last two hours.", empty=NONE_RUNS),
+        [
+            Query(f"{of(names.PROCESSORS_BUSY)} / {of(names.PROCESSORS)}", "busy", instant=True),
+            Query(of(names.RUNNING_JOBS), "jobs running", instant=True),
+            Query(of(names.QUEUED_JOBS, queue="all"), "jobs waiting", instant=True),
+            Query(of(names.LONGEST_WAIT), "waiting longest", instant=True),
+        ],
+        {"jobs running": COUNT, "jobs waiting": COUNT, "waiting longest": DAYS},
+        6,
+    )
+    return _linked(gauge(panel, "busy"), "?from=now-7d&to=now&refresh=1m")
 
 
 def _runs() -> Panel:
     def of(metric: names.Metric) -> str:
-        return f"max by (experiment, cluster, policy) (last_over_time({metric.name}[{EVER}]))"
+        return f"max by ({RUN}) (last_over_time({metric.name}{EVER}))"
 
     panel = rows(
         "What was run, newest first",
-        Asks("What runs, what was run, and how did jobs fare? Dates are those of the logs.", empty=NOTHING),
+        Asks("What was run, and how did jobs fare? Dates are those of the logs.", empty=NOTHING),
         [
-            Query(of(names.JOBS), "ended", instant=True),
-            Query(of(names.RUNNING_JOBS), "running", instant=True),
+            Query(of(names.JOBS), "jobs ended", instant=True),
             Query(of(names.MEAN_WAIT), "mean wait", instant=True),
             Query(of(names.SLOWDOWN), "slowdown", instant=True),
-            Query(f"1000 * {FIRST}", "first", instant=True),
-            Query(f"1000 * {LAST}", "last", instant=True),
-            Query(f"1000 * ({UNTIL})", "until", instant=True),
+            Query(f"1000 * {ever('tfirst_over_time', RUN, 'min')}", "first sample", instant=True),
+            Query(f"1000 * {ever('tlast_over_time', RUN, 'max')}", "last sample", instant=True),
+            Query(
+                f"{ever('last_over_time', RUN, 'max')} * on (experiment, cluster) "
+                f"group_left (begin, end) ({time_ranges()})",
+                "range",
+                instant=True,
+            ),
         ],
-        {"mean wait": "s", "first": "dateTimeAsIso", "last": "dateTimeAsIso"},
+        {"jobs ended": COUNT, "mean wait": DAYS, "first sample": "dateTimeAsIso", "last sample": "dateTimeAsIso"},
         12,
-    ).sort_by([TableSortByFieldState().display_name("experiment").desc(True)])
+    )
+    for column in ("first sample", "last sample"):
+        panel = panel.override_by_name(column, [DynamicConfigValue(id_val="custom.minWidth", value=TIMES)])
+    panel = panel.sort_by([TableSortByFieldState().display_name("experiment").desc(True)])
+    panel = _linked(panel, "?from=${__data.fields.begin}&to=${__data.fields.end}")
+    for column in ("begin", "end", "range"):
+        panel = panel.override_by_name(column, HIDDEN)
+    return panel
+
+
+def _linked(panel: Panel, times: str) -> Panel:
+    """Give each row links: the experiment to its comparison of policies, the cluster to its machine and queue."""
     for column, screen in (("cluster", "scoreboard"), ("experiment", "policies")):
-        link = {"title": "Open in the time of its log", "url": f"/d/shadowtime-{screen}{CHOSEN}"}
+        link = {"title": "Open in the time of its log", "url": f"/d/shadowtime-{screen}{times}{CHOSEN}"}
         panel = panel.override_by_name(column, [DynamicConfigValue(id_val="links", value=[link])])
-    return panel.override_by_name("until", HIDDEN)
+    return panel

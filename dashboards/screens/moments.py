@@ -1,95 +1,123 @@
-"""Panels for values at one moment: tables, bars over categories, and scatter plots."""
+"""Panels for values at one moment: tables, sentences, bars over categories; and heat maps."""
 
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any
 
-from grafana_foundation_sdk.builders import barchart, table, xychart
+from grafana_foundation_sdk.builders import barchart, heatmap, table
 from grafana_foundation_sdk.cog import variants
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as model
+from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
-from grafana_foundation_sdk.models.xychart import SeriesMapping, XYShowMode
 
-from shadowtime.dashboards.panels import HEIGHT, Asks, Drawing, Override, finished, fixed, legend
+from shadowtime.dashboards.panels import HEIGHT, HOURS, Asks, Drawing, Override, finished, legend
 from shadowtime.dashboards.queries import Query
-from shadowtime.shared.text import BAD, GOOD, NEUTRAL, POLICY_COLOURS
+from shadowtime.shared.text import BAD, GOOD, HUES, NEUTRAL
 
 GRAFANA = model.DataSourceRef(type_val="datasource", uid="grafana")
+LABEL_LENGTH = 24
+"""Maximum number of letters of a name under a bar."""
+
+LOWEST = -1e9
+"""Below all values. In thresholds of a column, Grafana takes null for 0."""
+
+WIDTHS = {"policy": 170, "experiment": 200, "shadow": 200, "failure": 300}
+"""Least widths in pixels of columns with names. Grafana would give every column 150, and cut the last ones."""
+
+NARROWEST, LETTER = 32, 8
+"""Width in pixels of a column without a heading, and of a letter of its heading."""
+
+DECIMALS = {HOURS: 2, "percentunit": 1}
+NO_CELL = "\N{EN DASH}"
+FILLED = Override(id_val="custom.cellOptions", value={"type": "color-background", "mode": "basic"})
+GAUGE = Override(id_val="custom.cellOptions", value={"type": "gauge", "mode": "basic"})
 
 
 def rows(
-    title: str, asks: Asks, queries: Sequence[Query], units: Mapping[str, str], height: int = HEIGHT
+    title: str, asks: Asks, queries: Sequence[Query], units: Mapping[str, str], height: int = HEIGHT, span: int = 24
 ) -> table.Panel:
     """Return a table with a column per label and a column per query. The legend of a query names its column."""
     panel = _transformed(table.Panel(), [_named(queries)])
+    panel = finished(panel, title, asks, queries, span, PromQueryFormat.TABLE, coloured=False).height(height)
+    panel = _with_empty_cells(panel)
+    widths = WIDTHS | {query.legend: NARROWEST + LETTER * len(query.legend) for query in queries}
+    for column, width in widths.items():
+        panel = panel.override_by_name(column, [Override(id_val="custom.minWidth", value=width)])
     for column, unit in units.items():
-        panel = panel.override_by_name(column, [Override(id_val="unit", value=unit)])
-    return finished(panel, title, asks, queries, 24, PromQueryFormat.TABLE).height(height)
+        decimals = [Override(id_val="decimals", value=DECIMALS[unit])] if unit in DECIMALS else []
+        panel = panel.override_by_name(column, [Override(id_val="unit", value=unit), *decimals])
+    return panel
+
+
+def sentences(title: str, asks: Asks, query: Query, height: int = 5) -> table.Panel:
+    """Return a table of sentences: the legends of the series of one query. Labels of the query hold the figures."""
+    reduced = model.DataTransformerConfig(
+        id_val="reduce", options={"reducers": ["lastNotNull"], "mode": "seriesToRows"}
+    )
+    named = {"excludeByName": {"Last *": True}, "renameByName": {"Field": "in words"}}
+    panel = table.Panel().with_transformation(reduced)
+    panel = panel.with_transformation(model.DataTransformerConfig(id_val="organize", options=named)).show_header(False)
+    wrapped = Override(id_val="custom.cellOptions", value={"type": "auto", "wrapText": True})
+    panel = finished(panel, title, asks, [query._replace(instant=True)], 24, coloured=False).height(height)
+    return panel.override_by_name("in words", [wrapped])
 
 
 def bars(title: str, asks: Asks, queries: Sequence[Query], over: str) -> barchart.Panel:
     """Return bars over the values of the label `over`, one colour per query."""
     in_order = model.DataTransformerConfig(id_val="sortBy", options={"sort": [{"field": over}]})
-    panel = _transformed(barchart.Panel(), [in_order, _named(queries)]).x_field(over).legend(legend())
+    panel = _transformed(barchart.Panel(), [in_order, _named(queries)]).x_field(over)
+    panel = panel.legend(legend([query.legend for query in queries])).x_tick_label_max_length(LABEL_LENGTH)
     return finished(panel, title, asks, queries, 12, PromQueryFormat.TABLE)
 
 
 def shares(title: str, asks: Asks, query: Query, over: str, by: str = "policy") -> table.Panel:
     """Return a table of one query: a row for each value of the label `over`, a column for each of the label `by`.
 
-    Values above zero are coloured as bad, values below zero as good.
+    Values from 5 % on are coloured as bad, values up to -5 % as good.
     """
     panel = _crossed(table.Panel(), over, by)
-    filled = Override(id_val="custom.cellOptions", value={"type": "color-background", "mode": "basic"})
-    panel = finished(panel, title, asks, [query], 12, PromQueryFormat.TABLE)
-    panel = panel.override_by_name(over, [Override(id_val="unit", value="string")])
-    steps = [{"value": None, "color": GOOD}, {"value": 0, "color": "transparent"}, {"value": 1e-9, "color": BAD}]
+    panel = finished(panel, title, asks, [query], 12, PromQueryFormat.TABLE, coloured=False).decimals(0)
+    panel = _with_empty_cells(panel).override_by_name(over, [Override(id_val="unit", value="string")])
+    steps = [{"value": LOWEST, "color": GOOD}, {"value": -0.05, "color": "transparent"}, {"value": 0.05, "color": BAD}]
     shades = Override(id_val="thresholds", value={"mode": "absolute", "steps": steps})
-    return panel.override_by_field_type("number", [filled, shades])
+    return panel.override_by_field_type("number", [FILLED, shades])
 
 
 def bars_by(title: str, asks: Asks, query: Query, over: str, by: str = "policy", *, span: int = 12) -> barchart.Panel:
     """Return bars of one query over the values of the label `over`, a colour for each value of the label `by`."""
-    panel = _crossed(barchart.Panel(), over, by).x_field(over).legend(legend())
-    return finished(panel, title, asks, [query._replace(legend=f"{{{{{by}}}}}")], span, PromQueryFormat.TABLE)
+    named = f"{{{{{by}}}}}"
+    panel = _crossed(barchart.Panel(), over, by).x_field(over).legend(legend([named]).calcs([]))
+    panel = panel.x_tick_label_max_length(LABEL_LENGTH)
+    return finished(panel, title, asks, [query._replace(legend=named)], span, PromQueryFormat.TABLE)
 
 
-def dots_of(title: str, asks: Asks, across: Query, up: Query, units: tuple[str, str]) -> xychart.Panel:
-    """Return a scatter plot with a dot for each policy. The legends of the queries name the axes."""
-    panel = _transformed(xychart.Panel(), [_named([across, up])])
-    apart = {"fields": ["policy"], "keepFields": False, "naming": {"asLabels": False}}
-    panel = panel.with_transformation(model.DataTransformerConfig(id_val="partitionByValues", options=apart))
-    panel = finished(_scattered(panel, across.legend), title, asks, [across, up], 12, PromQueryFormat.TABLE)
-    for query, unit in zip((across, up), units, strict=True):
-        panel = panel.override_by_name(query.legend, [Override(id_val="unit", value=unit)])
-    for name, colour in POLICY_COLOURS.items():  # a frame's name precedes that of its field
-        panel = panel.override_by_name(f"{name} {up.legend}", fixed(colour))
-    return panel
+def matrix(
+    title: str, asks: Asks, query: Query, over: str, by: str, words: Mapping[str, str], *, span: int = 24
+) -> table.Panel:
+    """Return a table of one query: a row for each value of the label `over`, a column for each of the label `by`.
+
+    `words` has the heading of each column, in order.
+    """
+    order = {name: at for at, name in enumerate([over, *words.values()])}
+    panel = _crossed(table.Panel(), over, by, words)
+    ordered = model.DataTransformerConfig(id_val="organize", options={"indexByName": order})
+    panel = panel.with_transformation(ordered)
+    return _with_empty_cells(finished(panel, title, asks, [query], span, PromQueryFormat.TABLE, coloured=False))
 
 
-def reliability(title: str, asks: Asks, stated: Query, happened: Query, over: str) -> xychart.Panel:
-    """Return a reliability diagram: a dot for each value of the label `over`, and the perfect diagonal."""
-    queries = [stated, happened, stated._replace(legend="as it should be")]
-    in_order = model.DataTransformerConfig(id_val="sortBy", options={"sort": [{"field": over}]})
-    panel = _scattered(_transformed(xychart.Panel(), [in_order, _named(queries)]), stated.legend)
-    line = [Override(id_val="custom.show", value=XYShowMode.LINES), Override(id_val="custom.lineWidth", value=1)]
-    panel = finished(panel, title, asks, queries, 12, PromQueryFormat.TABLE).min(0).max(1)
-    return panel.override_by_name("as it should be", [*line, *fixed(NEUTRAL)])
-
-
-def _scattered(panel: xychart.Panel, across: str) -> xychart.Panel:
-    """Draw dots: all number fields against the field `across`."""
-    x = xychart.XychartXYSeriesConfigX().matcher(xychart.MatcherConfig().id("byName").options(across))
-    panel = panel.mapping(SeriesMapping.AUTO).series([xychart.XYSeriesConfig().x(x)]).show(XYShowMode.POINTS)
-    return panel.point_size(xychart.XychartFieldConfigPointSize().fixed(12)).legend(legend().calcs([]))
+def heat(title: str, asks: Asks, query: Query) -> heatmap.Panel:
+    """Return a heat map over time of the buckets of a histogram, whose upper limits are the label `le`, in seconds."""
+    panel = heatmap.Panel().calculate(False).y_axis(heatmap.YAxisConfig().unit("s"))
+    panel = panel.color(heatmap.HeatmapColorOptions().mode(HeatmapColorMode.OPACITY).fill(HUES[0]).steps(64))
+    return finished(panel, title, asks, [query], 12, PromQueryFormat.HEATMAP, coloured=False)
 
 
 def live(title: str, asks: Asks, measurement: str) -> table.Panel:
     """Return a table of the last rows of the Grafana Live stream of `measurement`."""
     unknown = model.ValueMap(options={"-1": model.ValueMappingResult(text="none", index=0)})
-    panel = table.Panel().mappings([unknown])
-    return finished(panel, title, asks, [], 24).with_target(_LiveTarget(measurement)).datasource(GRAFANA)
+    panel = finished(table.Panel().mappings([unknown]), title, asks, [], 24, coloured=False)
+    return panel.with_target(_LiveTarget(measurement)).datasource(GRAFANA)
 
 
 class _LiveTarget(Builder[variants.Dataquery], variants.Dataquery):
@@ -108,16 +136,37 @@ class _LiveTarget(Builder[variants.Dataquery], variants.Dataquery):
         return {"refId": "A", "queryType": "measurements", "channel": channel, "datasource": GRAFANA.to_json()}
 
 
+def against(panel: table.Panel, column: str, limit: float) -> table.Panel:
+    """Colour a column of a table: values below `limit` as bad, others as good."""
+    steps = [{"value": LOWEST, "color": BAD}, {"value": limit, "color": GOOD}]
+    shades = Override(id_val="thresholds", value={"mode": "absolute", "steps": steps})
+    return panel.override_by_name(column, [FILLED, shades])
+
+
+def gauge(panel: table.Panel, column: str) -> table.Panel:
+    """Draw a column of shares as bars from 0 to 100 %."""
+    neutral = Override(id_val="thresholds", value={"mode": "absolute", "steps": [{"value": LOWEST, "color": NEUTRAL}]})
+    limits = [Override(id_val="min", value=0), Override(id_val="max", value=1)]
+    return panel.override_by_name(column, [GAUGE, neutral, *limits, Override(id_val="unit", value="percentunit")])
+
+
+def _with_empty_cells(panel: table.Panel) -> table.Panel:
+    """Show a dash in a cell without a value. The panel's own text is for a table without rows."""
+    for kind in ("number", "string", "time"):
+        panel = panel.override_by_field_type(kind, [Override(id_val="noValue", value=NO_CELL)])
+    return panel
+
+
 def _transformed(panel: Drawing, more: Sequence[model.DataTransformerConfig]) -> Drawing:
     for transformation in (model.DataTransformerConfig(id_val="merge", options={}), *more):
         panel = panel.with_transformation(transformation)
     return panel
 
 
-def _crossed(panel: Drawing, over: str, by: str) -> Drawing:
+def _crossed(panel: Drawing, over: str, by: str, words: Mapping[str, str] | None = None) -> Drawing:
     """Lay out one query as a matrix. Grafana names the first column after both labels; rename it to `over`."""
     crossed = {"columnField": by, "rowField": over, "valueField": "Value", "emptyValue": "null"}
-    named = {"renameByName": {f"{over}\\{by}": over}}
+    named = {"renameByName": {f"{over}\\{by}": over} | dict(words or {})}
     return _transformed(
         panel,
         [

@@ -1,14 +1,15 @@
 """The scheduler's decisions, their reasons, and the calibration of the stated probabilities."""
 
+from grafana_foundation_sdk.builders import barchart
 from grafana_foundation_sdk.builders.common import TableSortByFieldState
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.empty_dashboard import board, mark
-from shadowtime.dashboards.panels import Asks, chart, number
-from shadowtime.dashboards.queries import ONE, Query, largest, last
-from shadowtime.dashboards.screens.moments import bars, live, reliability, rows
+from shadowtime.dashboards.empty_dashboard import Rows, board, mark, with_panels
+from shadowtime.dashboards.panels import COUNT, Asks, chart, number
+from shadowtime.dashboards.queries import ONE, Query, largest, last, worded
+from shadowtime.dashboards.screens.moments import bars, live, rows
 from shadowtime.shared import metric_names as names
-from shadowtime.shared.text import WARNING
+from shadowtime.shared.text import REASON_NAMES, WARNING
 
 UNWEIGHED = "This policy weighs no probabilities: replay best or probabilistic"
 TOO_FEW = f"Candidates are followed in batches of 1,000: too few yet. {UNWEIGHED}"
@@ -34,24 +35,11 @@ def dashboard() -> Dashboard:
     )
     begins = f"sum by (member) ({_decides('30d')} unless on (member) {_decides('30d', ' offset $__interval')})"
     made = made.annotation(mark("Who decides", Query(begins, "{{member}}"), "Decides from now on", WARNING))
-    for panel in (
+    seen = (
         number(
-            "Passes",
-            Asks("How often has the scheduler looked at the queue?"),
-            Query(ONE.of(names.SCHEDULING_POINTS)),
-            span=6,
-        ),
-        number(
-            "Job waiting longest",
-            Asks("Which job waits longest at the end of the time range? Its number.", "none"),
-            Query(ONE.of(names.LONGEST_WAITING_JOB)),
-            texts={"-1": "none waits"},
-            span=6,
-        ),
-        number(
-            "Stated less happened",
+            "Calibration error",
             Asks(
-                "Can the probabilities be believed? Their mean distance from what happened, raw.",
+                "Can the probabilities be believed? Mean distance of the raw probabilities from what happened.",
                 "percentunit",
                 TOO_FEW,
             ),
@@ -64,16 +52,41 @@ def dashboard() -> Dashboard:
             Query(ONE.of(names.BRIER_SCORE, measure="exact")),
             span=6,
         ),
+        number(
+            "Scheduler passes",
+            Asks("How often has the scheduler looked at the queue?", COUNT),
+            Query(ONE.of(names.SCHEDULING_POINTS)),
+            span=6,
+        ),
+        number(
+            "Job waiting longest",
+            Asks("Which job waits longest at the end of the time range? Its number.", "none"),
+            Query(ONE.of(names.LONGEST_WAITING_JOB)),
+            texts={"-1": "none waits"},
+            span=6,
+        ),
+        _reliability("exact"),
+        bars(
+            "Candidates by raw probability",
+            Asks("How many candidates do these tenths rest on?", COUNT, TOO_FEW),
+            [Query(_count("yes"), "started", instant=True), Query(_count("no"), "not started", instant=True)],
+            "probability",
+        ),
         chart(
             "Starts and kills by reason",
             Asks("Why do jobs start? Over the time chosen above; rare reasons are summed."),
             [
                 Query(
-                    largest(f'label_join({ONE.grown(names.DECISIONS)}, "why", ": ", "kind", "reason")', "why"),
+                    largest(
+                        f"label_join({worded(ONE.grown(names.DECISIONS), 'reason', REASON_NAMES)}, "
+                        '"why", ": ", "kind", "reason")',
+                        "why",
+                    ),
                     "{{why}}",
                 )
             ],
             stacked=True,
+            flowing=True,
         ),
         chart(
             "Risk of the starts that were risked",
@@ -88,65 +101,78 @@ def dashboard() -> Dashboard:
                     f"on (experiment, cluster, policy) {ONE.grown(names.DECISIONS, reason='probably-harmless')}"
                 )
             ],
+            flowing=True,
         ),
-        *(
-            reliability(
-                f"{of_what}: stated and happened",
+    )
+    more: Rows = {
+        "Recalibrated probabilities": [
+            _reliability("recalibrated"),
+            chart(
+                "Calibration error so far",
                 Asks(
-                    f"Does what is stated come true? A dot for each tenth of the {of_what.lower()}: above the line, "
-                    "more delayed the head than was stated.",
+                    "Do probabilities get better or worse? Raw, recalibrated, and the paper's bound.",
                     "percentunit",
-                    empty,
+                    TOO_FEW,
                 ),
-                Query(_share(names.CANDIDATE_PROBABILITY, measure), "stated", instant=True),
-                Query(_share(names.CANDIDATES_DELAYED, measure), "happened", instant=True),
-                "probability",
-            )
-            for measure, (of_what, empty) in MEASURES.items()
-        ),
-        bars(
-            "Candidates by raw probability",
-            Asks("How much do these tenths rest on?", empty=TOO_FEW),
-            [Query(_count("yes"), "started", instant=True), Query(_count("no"), "not started", instant=True)],
-            "probability",
-        ),
-        chart(
-            "Distance from what happened",
-            Asks(
-                "Do probabilities get better or worse? Calibration error: raw, recalibrated, and the paper's bound.",
-                "percentunit",
-                TOO_FEW,
+                [
+                    Query(ONE.of(names.CALIBRATION_ERROR, measure=measure), name)
+                    for measure, name in (("exact", "raw"), ("recalibrated", "recalibrated"), ("bound", "bound"))
+                ],
             ),
-            [Query(ONE.of(names.CALIBRATION_ERROR), "{{measure}}")],
-        ),
-        chart(
-            "Weights of those that may decide",
-            Asks(
-                "Which members of the portfolio are ahead? Marks: who decides from there on.", "percentunit", ONE_ONLY
+        ],
+        "Portfolio, with --policy tuned": [
+            chart(
+                "Weights of those that may decide",
+                Asks(
+                    "Which members of the portfolio are ahead? Marks: who decides from there on.",
+                    "percentunit",
+                    ONE_ONLY,
+                ),
+                [Query(largest(ONE.of(names.MEMBER_WEIGHT), "member"), "{{member}}")],
             ),
-            [Query(largest(ONE.of(names.MEMBER_WEIGHT), "member"), "{{member}}")],
+            rows(
+                "Who decides",
+                Asks(
+                    "Who decides at the end of the time range, and how do all fare? Of EASY's slowdown.", empty=ONE_ONLY
+                ),
+                [
+                    Query(f"sum by (member) ({_decides('$__range')} > bool 0)", "decides", instant=True),
+                    Query(_of_members(names.MEMBER_SLOWDOWN), "slowdown", instant=True),
+                    Query(_of_members(names.MEMBER_WEIGHT), "weight", instant=True),
+                ],
+                {"decides": "bool_yes_no", "slowdown": "percentunit", "weight": "percentunit"},
+                span=12,
+            ).sort_by([TableSortByFieldState().display_name("weight").desc(True)]),
+        ],
+        "As they come, with Grafana Live": [
+            live("Decisions as they come", Asks("What was decided last, and why?", empty=NOT_LIVE), "decision"),
+            live(
+                "Predictions as they come",
+                Asks("What was said of the last jobs? In seconds.", empty=NOT_LIVE),
+                "prediction",
+            ),
+        ],
+    }
+    return with_panels(made, seen, more)
+
+
+def _reliability(measure: str) -> barchart.Panel:
+    """Return bars of the stated and of the observed share of delays, for each tenth of the probability."""
+    of_what, empty = MEASURES[measure]
+    return bars(
+        f"{of_what}: stated and observed",
+        Asks(
+            f"Does what is stated come true? For each tenth of the {of_what.lower()}: the mean that was stated, and "
+            "the share that delayed the head or would have.",
+            "percentunit",
+            empty,
         ),
-        rows(
-            "Who decides",
-            Asks("Who decides at the end of the time range, and how do all fare? Of EASY's slowdown.", empty=ONE_ONLY),
-            [
-                Query(f"sum by (member) ({_decides('$__range')} > bool 0)", "decides", instant=True),
-                Query(_of_members(names.MEMBER_SLOWDOWN), "slowdown", instant=True),
-                Query(_of_members(names.MEMBER_WEIGHT), "weight", instant=True),
-            ],
-            {"decides": "bool_yes_no", "slowdown": "percentunit", "weight": "percentunit"},
-        )
-        .span(12)
-        .sort_by([TableSortByFieldState().display_name("weight").desc(True)]),
-        live("Decisions as they come", Asks("What was decided last, and why?", empty=NOT_LIVE), "decision"),
-        live(
-            "Predictions as they come",
-            Asks("What was said of the last jobs? In seconds.", empty=NOT_LIVE),
-            "prediction",
-        ),
-    ):
-        made = made.with_panel(panel)
-    return made
+        [
+            Query(_share(names.CANDIDATE_PROBABILITY, measure), "stated", instant=True),
+            Query(_share(names.CANDIDATES_DELAYED, measure), "observed", instant=True),
+        ],
+        "probability",
+    )
 
 
 def _decides(within: str, when: str = "") -> str:

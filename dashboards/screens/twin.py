@@ -2,16 +2,20 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.empty_dashboard import board
-from shadowtime.dashboards.panels import Asks, chart
-from shadowtime.dashboards.queries import Query
+from shadowtime.dashboards.empty_dashboard import Rows, board, with_panels
+from shadowtime.dashboards.panels import COUNT, DAYS, HOURS, REAL, Asks, chart, target
+from shadowtime.dashboards.queries import Query, composed, either, spelt
+from shadowtime.dashboards.screens.moments import rows, sentences
 from shadowtime.shared import metric_names as names
+from shadowtime.shared.distributions import HOUR_AND_EIGHT
+from shadowtime.shared.metric_names import Metric
 
 NO_SHADOW = "No cluster has a shadow, or it is not scraped: see `shadowtime shadow --help`"
+NO_DAY = "No whole day is compared yet, or no cluster has a shadow: see `shadowtime shadow --help`"
 NONE_WAITS = "No job waits, or no cluster has a shadow that is scraped"
-BOTH = "{{shadow}}: {{of}}"
 ONE = "{{shadow}}"
-ALL = '{shape="all"}'
+REAL_FROM = 20
+"""Evidence from which on a difference is real, however often one looks (docs/twin.md)."""
 
 
 def dashboard() -> Dashboard:
@@ -20,71 +24,167 @@ def dashboard() -> Dashboard:
         "twin",
         "The twin",
         "How would other policies fare on a cluster? Of whole days, whose jobs have ended in both.",
+        ("real", "shadow"),
         time=("now-30d", "now"),
     )
-    for panel in (
-        chart(
-            "Mean wait, real and shadow",
-            Asks("How long do the same jobs wait really, and under the other policy?", "s", NO_SHADOW),
-            [Query(f"{names.TWIN_WAIT.name}{ALL}", BOTH)],
+    seen = (
+        sentences(
+            "In words",
+            Asks("Which shadow is better than the real cluster, by how much, and is that known?", empty=NO_DAY),
+            Query(
+                _verdict(),
+                "{{shadow}}: mean wait {{percent}} % {{than}} than really (95 %: {{low}} to {{high}}); "
+                "{{real}}; {{jobs}} jobs compared.",
+            ),
+        ),
+        rows(
+            "Each shadow",
+            Asks("How do the same jobs fare really, and in each shadow?", empty=NO_DAY),
+            [
+                *(
+                    _figure(f"{of} {title}", metric, of=of, shape="all")
+                    for title, metric in (
+                        ("wait", names.TWIN_WAIT),
+                        ("longest", names.TWIN_LONGEST),
+                        ("slowdown", names.TWIN_SLOWDOWN),
+                    )
+                    for of in ("real", "shadow")
+                ),
+                _figure("evidence", names.TWIN_EVIDENCE),
+                _figure("jobs compared", names.TWIN_JOBS, shape="all"),
+            ],
+            dict.fromkeys(("real wait", "shadow wait", "real longest", "shadow longest"), DAYS)
+            | {"jobs compared": COUNT},
+            6,
         ),
         chart(
             "Change of the mean wait",
-            Asks(
-                "By how much does the mean wait change? Below 0 is shorter; with its bounds.", "percentunit", NO_SHADOW
-            ),
-            [Query(f"{names.TWIN_CHANGE.name}{ALL}", "{{shadow}}: {{bound}}")],
+            Asks("By how much does the mean wait change? Below 0 is shorter.", "percentunit", NO_SHADOW),
+            [Query(_short(_of(names.TWIN_CHANGE, shape="all", bound="mean")), ONE)],
         ),
         chart(
             "Evidence",
-            Asks("Is the difference of waits real? From 20 on, however often one looks.", "none", NO_SHADOW),
-            [Query(names.TWIN_EVIDENCE.name, ONE)],
+            Asks(f"Is the difference of waits real? From {REAL_FROM} on, however often one looks.", "none", NO_SHADOW),
+            [Query(_short(_of(names.TWIN_EVIDENCE)), ONE)],
+        ),
+        target(
+            chart(
+                "Mean wait, real and shadow",
+                Asks("How long do the same jobs wait really, and under the other policy?", HOURS, NO_SHADOW),
+                _both(names.TWIN_WAIT, " / 3600", shape="all"),
+            ),
+            REAL,
+        ),
+        target(
+            chart(
+                "Waiting longest now",
+                Asks("Does a job starve? How long those have waited that have not started yet.", HOURS, NONE_WAITS),
+                _both(names.TWIN_WAITING, " / 3600"),
+            ),
+            REAL,
         ),
         chart(
             "Change of the mean wait, by class",
-            Asks("For whom is it better, for whom worse?", "percentunit", NO_SHADOW),
-            [Query(f'{names.TWIN_CHANGE.name}{{bound="mean"}}', "{{shadow}}: {{shape}}")],
+            Asks(f"For whom is it better, for whom worse? {HOUR_AND_EIGHT}.", "percentunit", NO_SHADOW),
+            [Query(_short(_of(names.TWIN_CHANGE, bound="mean")), "{{shadow}}, {{shape}}")],
+            span=24,
         ),
-        chart(
-            "Start sooner or later",
-            Asks("Which share of the jobs starts a minute sooner or later at least?", "percentunit", NO_SHADOW),
-            [Query(f"{names.TWIN_MOVED.name}{ALL}", "{{shadow}}: {{when}}")],
-        ),
-        chart(
-            "Slowdown",
-            Asks("What is the mean bounded slowdown?", "none", NO_SHADOW),
-            [Query(f"{names.TWIN_SLOWDOWN.name}{ALL}", BOTH)],
-        ),
-        chart(
-            "Longest wait",
-            Asks("How long did the job wait that waited for longest?", "s", NO_SHADOW),
-            [Query(f"{names.TWIN_LONGEST.name}{ALL}", BOTH)],
-        ),
-        chart(
-            "Waiting for longest now",
-            Asks("Does a job starve? How long those have waited that have not started yet.", "s", NONE_WAITS),
-            [Query(names.TWIN_WAITING.name, BOTH)],
-        ),
-        chart(
-            "Utilization",
-            Asks("What share of the processors runs jobs?", "percentunit", NO_SHADOW),
-            [Query(names.TWIN_BUSY.name, BOTH)],
-        ),
-        chart(
-            "Jobs compared",
-            Asks("On how many jobs does all this rest?", "none", NO_SHADOW),
-            [Query(f"{names.TWIN_JOBS.name}{ALL}", ONE)],
-        ),
-        chart(
-            "Events published",
-            Asks("Does the shadow go on?", "none", NO_SHADOW),
-            [Query(f"rate({names.SHADOW_EVENTS.name}[5m])", ONE)],
-        ),
-        chart(
-            "Behind its cluster",
-            Asks("How far is the shadow behind the cluster? An exact one waits for ends of jobs.", "s", NO_SHADOW),
-            [Query(names.SHADOW_BEHIND.name, ONE)],
-        ),
-    ):
-        made = made.with_panel(panel)
-    return made
+    )
+    more: Rows = {
+        "Starts, slowdown, longest wait, utilization": [
+            chart(
+                "Start sooner or later",
+                Asks("Which share of the jobs starts a minute sooner or later at least?", "percentunit", NO_SHADOW),
+                [Query(_short(_of(names.TWIN_MOVED, shape="all")), "{{shadow}}, {{when}}")],
+            ),
+            target(
+                chart(
+                    "Slowdown",
+                    Asks("What is the mean bounded slowdown?", "none", NO_SHADOW),
+                    _both(names.TWIN_SLOWDOWN, shape="all"),
+                ),
+                REAL,
+            ),
+            target(
+                chart(
+                    "Longest wait",
+                    Asks("How long did the job wait that waited longest?", HOURS, NO_SHADOW),
+                    _both(names.TWIN_LONGEST, " / 3600", shape="all"),
+                ),
+                REAL,
+            ),
+            target(
+                chart(
+                    "Utilization",
+                    Asks("What share of the processors runs jobs?", "percentunit", NO_SHADOW),
+                    _both(names.TWIN_BUSY),
+                ),
+                REAL,
+            ),
+        ],
+        "Do the shadows run?": [
+            chart(
+                "Events published",
+                Asks("Does the shadow go on?", "none", NO_SHADOW),
+                [Query(_short(f"rate({_of(names.SHADOW_EVENTS)}[5m])"), ONE)],
+                flowing=True,
+            ),
+            chart(
+                "Behind its cluster",
+                Asks("How far is the shadow behind the cluster? An exact one waits for ends of jobs.", "s", NO_SHADOW),
+                [Query(_short(_of(names.SHADOW_BEHIND)), ONE)],
+            ),
+        ],
+    }
+    return with_panels(made, seen, more)
+
+
+def _of(metric: Metric, **labels: str) -> str:
+    chosen = "".join(f',{label}="{value}"' for label, value in labels.items())
+    return f'{metric.name}{{shadow=~"$real/.*",shadow=~"$shadow"{chosen}}}'
+
+
+def _short(expr: str) -> str:
+    """Return the query whose shadows are named without their cluster, which is chosen above."""
+    return f'label_replace({expr}, "shadow", "$1", "shadow", "[^/]+/(.*)")'
+
+
+def _figure(title: str, metric: Metric, **labels: str) -> Query:
+    return Query(f"max by (shadow) ({_lately(metric, **labels)})", title, instant=True)
+
+
+def _lately(metric: Metric, **labels: str) -> str:
+    return f"last_over_time({_of(metric, **labels)}[$__range])"
+
+
+def _both(metric: Metric, divisor: str = "", **labels: str) -> list[Query]:
+    """Return the queries for each shadow, and for what really happened: of the shadows that differ in it, the mean."""
+    return [
+        Query(_short(f"{_of(metric, of='shadow', **labels)}{divisor}"), ONE),
+        Query(f"avg({_of(metric, of='real', **labels)}){divisor}", REAL),
+    ]
+
+
+def _verdict() -> str:
+    """Return the query whose labels are the figures of the sentences, one series for each shadow, the best first."""
+    common = {
+        name: f"max by (shadow) ({_lately(names.TWIN_CHANGE, shape='all', bound=bound)})"
+        for name, bound in (("change", "mean"), ("lower", "low"), ("upper", "high"))
+    }
+    common["sure"] = f"max by (shadow) ({_lately(names.TWIN_EVIDENCE)})"
+    common["compared"] = f"max by (shadow) ({_lately(names.TWIN_JOBS, shape='all')})"
+    labels = {
+        "percent": spelt("round(100 * abs(change)) + 0", "percent", "shadow"),
+        "than": either("change", "than", "shorter", "longer", "shadow"),
+        "low": _bound("low", "lower", "upper"),
+        "high": _bound("high", "upper", "lower"),
+        "real": either(f"sure - {REAL_FROM}", "real", "not known to be real yet", "the difference is real", "shadow"),
+        "jobs": spelt("compared", "jobs", "shadow"),
+    }
+    return f"sort({composed(common, 'change', labels, 'shadow')})"
+
+
+def _bound(label: str, bound: str, opposite: str) -> str:
+    """Return the query for a bound of the interval, in the direction that the sentence names; `?` if it is unknown."""
+    percent = f"round(100 * ((0 * (change < 0) - {opposite}) or {bound})) + 0"
+    return f'({spelt(percent, label, "shadow")} or on (shadow) label_set(change, "{label}", "?"))'

@@ -1,17 +1,20 @@
 """Bounds on waits, and forecasts, against the actual waits: coverage of the bounds and errors of the forecasts."""
 
+from grafana_foundation_sdk.builders import table
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.empty_dashboard import board, mark
-from shadowtime.dashboards.panels import Asks, band, chart, dots, number, target
-from shadowtime.dashboards.queries import ONE, Query
+from shadowtime.dashboards.empty_dashboard import Rows, board, mark, with_panels
+from shadowtime.dashboards.panels import COUNT, DAYS, HOURS, Asks, band, chart, dots, fixed, target
+from shadowtime.dashboards.queries import ONE, Query, last
+from shadowtime.dashboards.screens.moments import against, rows
 from shadowtime.shared import metric_names as names
-from shadowtime.shared.text import GOOD, WARNING
+from shadowtime.shared.text import NEUTRAL, WARNING
 
 UNBOUNDED = "Waits are not bounded: replay with --wait-bound bmbp"
 UNFORECAST = "Waits are not forecast: replay a policy with forecast=yes"
 UNEXPECTED = "The site's own scheduler has said of no start when it expects it"
 WAITED = "longest wait"
+MARGIN = "margin to the band"
 
 
 def dashboard() -> Dashboard:
@@ -27,17 +30,8 @@ def dashboard() -> Dashboard:
     made = made.annotation(
         mark("Change points", Query(f"{change_points} > 0", "{{grouping}}, queue {{queue}}"), "Change point", WARNING)
     )
-    for panel in (
-        number(
-            "Coverage",
-            Asks(
-                "Do the bounds hold? Share of waits within their bound, by grouping; it should be what was asked for.",
-                "percentunit",
-                UNBOUNDED,
-            ),
-            Query(ONE.of(names.COVERAGE, **queue), "{{grouping}}"),
-            span=24,
-        ),
+    seen = (
+        _table(queue),
         target(
             band(
                 chart(
@@ -53,29 +47,28 @@ def dashboard() -> Dashboard:
                         Query(f"max({ONE.of(names.BAND_HIGH, **queue)})", "band, high"),
                         Query(
                             f"avg({ONE.of(names.BAND_LOW, **queue)} + {ONE.of(names.BAND_HIGH, **queue)}) / 2",
-                            "asked for",
+                            "target",
                         ),
                     ],
                 ),
                 "band, low",
                 "band, high",
-                GOOD,
             ),
-            "asked for",
+            "target",
         ),
         dots(
             chart(
                 "Bound and longest wait",
                 Asks(
                     "How long does a job wait at most? The bound given last; a dot above its line is a miss.",
-                    "s",
+                    HOURS,
                     UNBOUNDED,
                 ),
                 [
-                    Query(ONE.of(names.WAIT_BOUND, **queue), "{{grouping}}"),
-                    Query(ONE.of(names.STARTED_WAIT, **queue), WAITED),
+                    Query(f"{ONE.of(names.WAIT_BOUND, **queue)} / 3600", "{{grouping}}"),
+                    Query(f"{ONE.of(names.STARTED_WAIT, **queue)} / 3600", WAITED),
                 ],
-            ),
+            ).override_by_name(WAITED, fixed(NEUTRAL)),
             WAITED,
         ),
         chart(
@@ -85,52 +78,97 @@ def dashboard() -> Dashboard:
         ),
         chart(
             "How far bounds are above waits",
-            Asks("Which grouping is tightest? Root mean square where the bound held.", "s", UNBOUNDED),
-            [Query(ONE.of(names.OVER_RMS, **queue), "{{grouping}}")],
+            Asks("Which grouping is tightest? Root mean square where the bound held.", HOURS, UNBOUNDED),
+            [Query(f"{ONE.of(names.OVER_RMS, **queue)} / 3600", "{{grouping}}")],
         ),
-        chart(
-            "Change points so far",
-            Asks("How often did a group let go of its past, since the beginning?", "none", UNBOUNDED),
-            [Query(ONE.of(names.CHANGE_POINTS, **queue), "{{grouping}}")],
-        ),
-        chart(
-            "Starts with and without a bound",
-            Asks("How many jobs had a bound? Of the grouping with the most.", empty=UNBOUNDED),
-            [
-                Query(f"max({ONE.of(names.BOUNDED, **queue)})", "with"),
-                Query(f"min({ONE.of(names.UNBOUNDED, **queue)})", "without"),
-            ],
-        ),
-        chart(
-            "Forecasts so far",
-            Asks("Do forecasts come true? Mean forecast, mean wait and mean error.", "s", UNFORECAST),
-            [
-                Query(ONE.of(names.FORECAST_MEAN), "mean forecast"),
-                Query(ONE.of(names.FORECAST_WAIT), "mean wait"),
-                Query(ONE.of(names.FORECAST_ERROR), "mean error"),
-            ],
-        ),
-        chart(
-            "Forecasts that came due",
-            Asks("On how many jobs does that rest?", empty=UNFORECAST),
-            [Query(ONE.of(names.FORECASTS), "forecasts")],
-        ),
-        chart(
-            "Against the site's own word",
-            Asks("Who foretells starts better, the site's own scheduler or the forecast? Mean error.", "s", UNEXPECTED),
-            [Query(ONE.of(names.EXPECTED_ERROR, **queue), "{{by}}")],
-        ),
-        chart(
-            "Foretold too late or too early",
-            Asks("To which side do they err? Mean error with its sign: above 0 is too late.", "s", UNEXPECTED),
-            [Query(ONE.of(names.EXPECTED_BIAS, **queue), "{{by}}")],
-        ),
-        chart(
-            "Starts that were foretold",
-            Asks("On how many jobs does that rest?", empty=UNEXPECTED),
-            [Query(ONE.of(names.EXPECTED, **queue), "{{by}}")],
-        ),
-    ):
-        made = made.with_panel(panel)
+    )
+    more: Rows = {
+        "Forecasts": [
+            chart(
+                "Forecasts so far",
+                Asks("Do forecasts come true? Mean forecast, mean wait and mean error.", HOURS, UNFORECAST),
+                [
+                    Query(f"{ONE.of(metric)} / 3600", name)
+                    for metric, name in (
+                        (names.FORECAST_MEAN, "mean forecast"),
+                        (names.FORECAST_WAIT, "mean wait"),
+                        (names.FORECAST_ERROR, "mean error"),
+                    )
+                ],
+            ),
+            chart(
+                "Forecasts that came due",
+                Asks("On how many jobs does that rest?", empty=UNFORECAST),
+                [Query(ONE.of(names.FORECASTS), "forecasts")],
+            ),
+        ],
+        "The site's own expected starts": [
+            chart(
+                "Error of expected starts",
+                Asks(
+                    "Who foretells starts better, the site's own scheduler or the forecast? Mean error.",
+                    HOURS,
+                    UNEXPECTED,
+                ),
+                [Query(f"{ONE.of(names.EXPECTED_ERROR, **queue)} / 3600", "{{by}}")],
+            ),
+            chart(
+                "Expected too late or too early",
+                Asks("To which side do they err? Mean error with its sign: above 0 is too late.", HOURS, UNEXPECTED),
+                [Query(f"{ONE.of(names.EXPECTED_BIAS, **queue)} / 3600", "{{by}}")],
+            ),
+            chart(
+                "Starts that were expected",
+                Asks("On how many jobs does that rest?", empty=UNEXPECTED),
+                [Query(ONE.of(names.EXPECTED, **queue), "{{by}}")],
+            ),
+        ],
+        "Change points and jobs without a bound": [
+            chart(
+                "Change points so far",
+                Asks("How often did a group let go of its past, since the beginning?", "none", UNBOUNDED),
+                [Query(ONE.of(names.CHANGE_POINTS, **queue), "{{grouping}}")],
+            ),
+            chart(
+                "Starts with and without a bound",
+                Asks("How many jobs had a bound? Of the grouping with the most.", empty=UNBOUNDED),
+                [
+                    Query(f"max({ONE.of(names.BOUNDED, **queue)})", "with"),
+                    Query(f"min({ONE.of(names.UNBOUNDED, **queue)})", "without"),
+                ],
+            ),
+        ],
+    }
+    return with_panels(made, seen, more)
 
-    return made
+
+def _table(queue: dict[str, str]) -> table.Panel:
+    """Return the table that answers the question of the dashboard: each grouping's coverage beside its target."""
+
+    def of(title: str, metric: names.Metric) -> Query:
+        return Query(f"max by (grouping, quantile) ({last(ONE.of(metric, **queue))})", title, instant=True)
+
+    covered, low = (
+        f"max by (grouping, quantile) ({last(ONE.of(metric, **queue))})"
+        for metric in (names.RECENT_COVERAGE, names.BAND_LOW)
+    )
+    above = Query(f"{covered} - {low}", MARGIN, instant=True)
+    panel = rows(
+        "Coverage",
+        Asks(
+            "Do the bounds hold? Share of waits within their bound, beside the quantile that was asked for. A grouping "
+            "whose last 1,000 starts are below the band of chance fails.",
+            empty=UNBOUNDED,
+        ),
+        [
+            of("coverage", names.COVERAGE),
+            of("of the last 1,000", names.RECENT_COVERAGE),
+            of("band, low", names.BAND_LOW),
+            above,
+            of("bounded starts", names.BOUNDED),
+            of("RMS above waits", names.OVER_RMS),
+        ],
+        dict.fromkeys(("coverage", "of the last 1,000", "band, low", MARGIN), "percentunit")
+        | {"quantile": "string", "bounded starts": COUNT, "RMS above waits": DAYS},
+    )
+    return against(panel, MARGIN, 0.0)

@@ -1,11 +1,13 @@
 """Adjusted requests: their accuracy, and their outcomes."""
 
+from grafana_foundation_sdk.builders import timeseries
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.empty_dashboard import board
-from shadowtime.dashboards.panels import Asks, chart, number
+from shadowtime.dashboards.empty_dashboard import board, with_panels
+from shadowtime.dashboards.panels import Asks, chart, fixed, number
 from shadowtime.dashboards.queries import ONE, Query
 from shadowtime.shared import metric_names as names
+from shadowtime.shared.text import OUTCOME_COLOURS
 
 UNADJUSTED = "Requests are not adjusted: replay with --adjustment auto"
 NONE_ENDED = "No job with a request has ended yet"
@@ -27,54 +29,68 @@ def dashboard() -> Dashboard:
         window=True,
     )
     of_all = f"ignoring (outcome) group_left () sum without (outcome) ({ONE.of(names.ADJUSTMENTS)})"
-    for panel in (
-        number(
-            "As requested",
-            Asks(
-                "How accurate are requests? The smaller over the larger of run time and request.",
-                "percentunit",
-                NONE_ENDED,
-            ),
-            Query(ONE.of(names.ACCURACY, of="requested")),
-            span=8,
-        ),
-        number(
-            "As adjusted",
-            Asks("How accurate are they once adjusted? On average.", "percentunit", UNADJUSTED),
-            Query(ONE.of(names.ACCURACY, of="adjusted")),
-            span=8,
-        ),
-        number(
-            "As adjusted, median",
-            Asks("How accurate is the adjusted request of every second job at least?", "percentunit", UNADJUSTED),
-            Query(ONE.of(names.MEDIAN_ACCURACY)),
-            span=8,
+    seen = (
+        *(
+            number(title, Asks(question, "percentunit", empty), Query(selector), span=8)
+            for title, question, empty, selector in (
+                (
+                    "Accuracy as requested",
+                    "How accurate are requests? The smaller over the larger of run time and request.",
+                    NONE_ENDED,
+                    ONE.of(names.ACCURACY, of="requested"),
+                ),
+                (
+                    "Accuracy as adjusted",
+                    "How accurate are they once adjusted? On average.",
+                    UNADJUSTED,
+                    ONE.of(names.ACCURACY, of="adjusted"),
+                ),
+                (
+                    "Median accuracy as adjusted",
+                    "How accurate is the adjusted request of half of the jobs at least?",
+                    UNADJUSTED,
+                    ONE.of(names.MEDIAN_ACCURACY),
+                ),
+            )
         ),
         chart(
             "Accuracy so far",
             Asks("Does adjusting help? 100 %: the request is the run time.", "percentunit", NONE_ENDED),
             [
-                Query(ONE.of(names.ACCURACY), "mean, as {{of}}"),
+                Query(ONE.of(names.ACCURACY, of="requested"), "mean, as requested"),
+                Query(ONE.of(names.ACCURACY, of="adjusted"), "mean, as adjusted"),
                 Query(ONE.of(names.MEDIAN_ACCURACY), "median, as adjusted"),
             ],
         ),
-        chart(
-            "Adjusted requests that were too short",
-            Asks("How often would a job have been cut? Share of ended jobs.", "percentunit", UNADJUSTED),
-            [
-                Query(f"{ONE.of(names.ADJUSTMENTS, outcome=outcome)} / {of_all}", CLASSES[outcome])
-                for outcome in ("under", "bad")
-            ],
+        _outcomes(
+            chart(
+                "Adjusted requests that were too short",
+                Asks("How often would a job have been cut? Share of ended jobs.", "percentunit", UNADJUSTED),
+                [
+                    Query(f"{ONE.of(names.ADJUSTMENTS, outcome=outcome)} / {of_all}", CLASSES[outcome])
+                    for outcome in ("under", "bad")
+                ],
+            )
         ),
-        chart(
-            "What became of requests",
-            Asks(
-                "How many jobs ended, and what had their adjustment been? Over the time chosen above.", empty=NONE_ENDED
-            ),
-            [Query(ONE.grown(names.ADJUSTMENTS, outcome=outcome), name) for outcome, name in CLASSES.items()],
-            stacked=True,
-            span=24,
+        _outcomes(
+            chart(
+                "What became of requests",
+                Asks(
+                    "How many jobs ended, and what had their adjustment been? Over the time chosen above.",
+                    empty=NONE_ENDED,
+                ),
+                [Query(ONE.grown(names.ADJUSTMENTS, outcome=outcome), name) for outcome, name in CLASSES.items()],
+                stacked=True,
+                flowing=True,
+                span=24,
+            )
         ),
-    ):
-        made = made.with_panel(panel)
-    return made
+    )
+    return with_panels(made, seen)
+
+
+def _outcomes(panel: timeseries.Panel) -> timeseries.Panel:
+    """Colour outcomes by what they mean: too short is bad."""
+    for outcome, name in CLASSES.items():
+        panel = panel.override_by_name(name, fixed(OUTCOME_COLOURS[outcome]))
+    return panel

@@ -11,6 +11,7 @@ from shadowtime.services.scoreboard.all_scores import Tally
 from shadowtime.services.scoreboard.sampling import ALL, MAX_QUEUES, OTHERS, Sampling
 from shadowtime.services.scoreboard.scores import BINS as TENTHS
 from shadowtime.services.scoreboard.scores import ReliabilityTable
+from shadowtime.services.scoreboard.waits_by_group import reasons_for_waiting
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.distributions import EDGES, SHAPES
 from shadowtime.shared.messages import AdjustmentClass, ClusterOpened, Figure, Happenings, label
@@ -62,6 +63,8 @@ def _machine(run: StageHandler, sampling: Sampling, time: int) -> Samples:
     longest = min(waiting, key=lambda job: (job.since, job.job_number), default=None)
     yield names.LONGEST_WAIT, (), 0 if longest is None else time - longest.since
     yield names.LONGEST_WAITING_JOB, (), NOBODY if longest is None else longest.job_number
+    for reason, count in reasons_for_waiting(run.rooms, waiting, running.values()).items():
+        yield names.WAITING_REASONS, (reason,), count
 
 
 def _outcomes(tally: Tally, sampling: Sampling) -> Samples:
@@ -91,6 +94,13 @@ def _outcomes(tally: Tally, sampling: Sampling) -> Samples:
 
     for share, wait in zip(QUANTILES, sampling.waits.quantiles(QUANTILES), strict=False):  # no job has ended yet
         yield names.WAIT_QUANTILE, (f"{share:g}",), wait
+    for owner, (ended, total) in sampling.groups.largest():
+        yield names.OWNER_JOBS, (owner,), ended
+        yield names.OWNER_WAIT, (owner,), total
+    for group, histogram in sampling.groups.histograms():
+        for limit, count in histogram:
+            yield names.WAITS, (group, limit), count
+
     yield names.ENDED_AT_LIMIT, (), tally.ended_at_limit
     yield names.KILLED, (), tally.killed
     yield names.WASTED, (), tally.wasted_processor_seconds
@@ -129,6 +139,8 @@ def _run_times(tally: Tally, sampling: Sampling, time: int) -> Samples:
     yield names.RUN_TIME_PREDICTIONS, (), errors.predictions
     yield names.RUN_TIME_ERROR, (), errors.mean_absolute_error
     yield names.RUN_TIME_MEAN, (), errors.mean_run_time
+    requested, wrong = sampling.requests
+    yield names.REQUEST_ERROR, (), wrong / requested if requested else None
     yield names.RUN_TIME_LOG_SCORE, (), distributions["log_score"]
     yield names.RUN_TIME_CRPS, (), distributions["crps"]
     for tenth, share in enumerate(distributions["pit"]):

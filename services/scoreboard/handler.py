@@ -207,7 +207,7 @@ class Scoreboard(StageHandler):
         processors, suspended = started.processors, job.stood_still(over)
         self.tally.waits.add(submitted.since, began, over, processors, requested_time, run_time, suspended)
         if self.sampling is not None:
-            self.sampling.end(submitted, began - submitted.since, requested_time)
+            self.sampling.end(submitted, began - submitted.since, requested_time, run_time)
         return self._with_drifts(envelope)
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:

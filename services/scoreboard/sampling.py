@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from shadowtime.services.scoreboard.waits_by_group import WaitsByGroup
 from shadowtime.shared.distributions import BINS, HOUR_AND_EIGHT, SHAPES, shape_of
 from shadowtime.shared.messages import Decided, Envelope, JobSubmitted, ProbablyHarmless
 from shadowtime.shared.statistics import WaitQuantiles
@@ -42,6 +43,8 @@ class Sampling:
         self.queues: dict[str, None] = {}
         self.waits = WaitQuantiles()
         self.shapes = [[0, 0] for _ in SHAPES]
+        self.groups = WaitsByGroup()
+        self.requests = [0, 0]
         self.decisions: Counter[tuple[str, str]] = Counter()
         self.start_probability = 0.0
         self.bounds: dict[Scope, int | None] = {}
@@ -95,9 +98,13 @@ class Sampling:
             if self._has_room(self.change_points, (change_point.grouping, change_point.queue)):
                 self.change_points[change_point.grouping, change_point.queue] += 1
 
-    def end(self, job: JobSubmitted, wait: int, requested_time: int) -> None:
-        """Add the wait of a job that has ended for good, in total and by the job's shape. Times in seconds."""
+    def end(self, job: JobSubmitted, wait: int, requested_time: int, run_time: int) -> None:
+        """Add a job that has ended for good: its wait, in total and by group, and its request's error. In seconds."""
         self.waits.add(wait)
+        self.groups.add(job, wait)
+        if job.requested_time is not None:
+            self.requests[0] += 1
+            self.requests[1] += abs(job.requested_time - run_time)
         sums = self.shapes[shape_of(requested_time, job.requested_processors, HOUR_AND_EIGHT)]
         sums[0] += 1
         sums[1] += wait
@@ -144,6 +151,8 @@ class Sampling:
             "queues": list(self.queues),
             "waits": self.waits.snapshot(),
             "shapes": [list(shape) for shape in self.shapes],
+            "groups": self.groups.snapshot(),
+            "requests": list(self.requests),
             "decisions": [[*kind, count] for kind, count in self.decisions.items()],
             "start_probability": self.start_probability,
             "bounds": [[*scope, bound] for scope, bound in self.bounds.items()],
@@ -160,6 +169,8 @@ class Sampling:
         self.queues = dict.fromkeys(state["queues"])
         self.waits.restore(state["waits"])
         self.shapes = [list(row) for row in state["shapes"]]
+        self.groups.restore(state["groups"])
+        self.requests = list(state["requests"])
         self.interval, self.start_probability, self.state = (
             state[name] for name in ("interval", "start_probability", "state")
         )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     )
     from shadowtime.shared.messages.decisions import Again, Chosen, CutShort, Decision, Evaluated, Kill, Standing, Start
     from shadowtime.shared.messages.drifts import (
+        DESCRIPTIONS,
         HALF,
         LONGER,
         OFF,

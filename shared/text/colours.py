@@ -1,23 +1,60 @@
-"""One colour for each policy, the same in Grafana and in the report, and legible on white and on black."""
+"""One table of colours for Grafana, report, live page and plots. All are legible on white and on black.
+
+A thing has one colour on all screens. Red and green only say bad and good.
+"""
 
 POLICY_COLOURS = {
     "easy": "#3f83c8",
-    "best": "#2f9e5f",
+    "best": "#b8459f",
     "fcfs": "#8b929c",
     "conservative": "#8e62c9",
     "wfp": "#c8701a",
     "lwf": "#a5850a",
     "easy-sjbf": "#1c9aa0",
-    "probabilistic": "#d0506f",
+    "probabilistic": "#5b6ee1",
     "all-reserve": "#8d6748",
+    "tuned": "#3a5a9b",
+    "guarded": "#b98f6a",
+    "slurm": "#5f6d7e",
 }
-"""Colours by the name of a policy or of a configuration."""
+"""Colours by the name of a policy or of a configuration. A SPEC with keys has the colour of its policy."""
 
-OTHER_COLOURS = ("#5566d6", "#7f9b1e", "#c757a8", "#4d8c7a", "#b0563a", "#6d7f99", "#9a4fd0")
+OTHER_COLOURS = ("#5566d6", "#7f9b1e", "#a86f8f", "#4f8797", "#9c6b3f", "#6d7f99", "#9a4fd0")
 """Colours of other series, in order of appearance."""
 
 GOOD, WARNING, BAD = "#2f9e5f", "#c8701a", "#d0384e"
 """Colours for good values, for values to look at, and for values to act on."""
 
 NEUTRAL = "#7d8590"
-"""Colour for neutral things: limits, targets, bands."""
+"""Colour for neutral things: limits, targets, bands, what really happened."""
+
+HUES = ("#3f83c8", "#a5850a", "#8e62c9", "#1c9aa0", "#b8459f", "#8d6748", "#5b6ee1", "#b98f6a")
+"""Colours of the things below, and of a chart's other series, none of which is good or bad."""
+
+STAGE_COLOURS = dict(
+    zip(("runtime_distribution", "walltime_adjustment", "wait_bound", "scheduler", "scoreboard"), HUES, strict=False)
+)
+"""Colours by the name of a stage."""
+
+GROUPING_COLOURS = dict(
+    zip(("ensemble", "conformal", "futures", "plain", "static", "nodes", "rtime", "rnprod"), HUES, strict=True)
+)
+"""Colours by the name of a grouping of bounds on waits."""
+
+REASON_COLOURS = dict(
+    zip(("fits-now", "backfilled", "probably-harmless", "reserved", "speculated"), HUES, strict=False)
+)
+"""Colours by the reason of a decision."""
+
+WAITING_COLOURS = {
+    "too few processors free": HUES[0],
+    "fits, others go first": HUES[1],
+    "too little memory free": HUES[2],
+    "too few GPUs free": HUES[3],
+    "blocked by the site": NEUTRAL,
+    "larger than the machine is now": BAD,
+}
+"""Colours by the reason for which a job waits."""
+
+OUTCOME_COLOURS = {"over": GOOD, "under": WARNING, "bad": BAD, "none": NEUTRAL}
+"""Colours by what became of an adjusted request, see `AdjustmentClass`."""

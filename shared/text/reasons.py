@@ -15,6 +15,15 @@ from shadowtime.shared.messages import (
     Speculated,
 )
 
+REASON_NAMES = {
+    "fits-now": "fits, nothing waits ahead",
+    "backfilled": "backfilled",
+    "probably-harmless": "backfilled at a risk",
+    "reserved": "as reserved",
+    "speculated": "speculated",
+}
+"""The kind of each reason in a few words, for legends."""
+
 
 class RunContext(NamedTuple):
     """Known facts about a run: Unix time of second 0, whether decisions are obeyed, the last member that decided."""

@@ -16,6 +16,8 @@ from tests.support.metric_store import ask
 NEVER_EMPTY = {NO_RUN, UNSCRAPED, NOTHING}
 """What panels say that have data as soon as there is a run, or a worker."""
 
+ALPHABETICAL_DESC = 2
+
 NAMES = re.compile(r"\bshadowtime_\w+|\bup\b")
 
 
@@ -39,7 +41,7 @@ class Asked(NamedTuple):
 
     @property
     def variables(self) -> list[str]:
-        return [name for name in dict.fromkeys(re.findall(r"\$(\w+)", self.expr)) if not name.startswith("__")]
+        return [name for name in dict.fromkeys(re.findall(r"\$([a-z_]\w*)", self.expr)) if not name.startswith("__")]
 
 
 def known(name: str) -> bool:
@@ -55,8 +57,14 @@ def boards() -> dict[str, dict[str, Any]]:
 
 
 def panels(board: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the panels of a dashboard, also those in collapsed rows, and the rows."""
     found: list[dict[str, Any]] = board["panels"]
-    return found
+    return [*found, *(panel for row in found for panel in row.get("panels") or ())]
+
+
+def seen_at_once(board: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the panels outside collapsed rows that draw something."""
+    return [panel for panel in board["panels"] if panel["type"] not in ("row", "text")]
 
 
 def alert_rules() -> list[dict[str, Any]]:
@@ -93,11 +101,21 @@ def values(
     if variable["type"] == "custom":
         offered: list[str] = variable["query"].split(",")
         return offered
-    asked_for = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"])
+    if variable["type"] == "datasource":
+        return [variable["current"]["value"]]
+    asked_for = re.fullmatch(r"query_result\((.*)\)", variable["query"])
     assert asked_for is not None
-    selector, label = asked_for.groups()
-    found = ask(server, "series", **{"match[]": filled(selector, chosen, 0, 0)}, start=start, end=end)
-    return sorted({row[label] for row in found})
+    pattern = re.compile(variable["regex"].strip("/").replace("\\/", "/"))
+    series = ask(server, "query", query=filled(asked_for[1], chosen, end - start, 0), time=end)["result"]
+    found = [pattern.search(shown(each)) for each in series]
+    offered = list(dict.fromkeys(match[1] for match in found if match))
+    return sorted(offered, reverse=variable["sort"] == ALPHABETICAL_DESC) if variable.get("sort") else offered
+
+
+def shown(series: Mapping[str, Any]) -> str:
+    """Return a series of `query_result` as Grafana writes it before it applies the regular expression."""
+    labels = ",".join(f'{name}="{value}"' for name, value in series["metric"].items())
+    return f"{{{labels}}} {series['value'][1]} {series['value'][0] * 1000}"
 
 
 def at_first(variable: Mapping[str, Any], offered: list[str]) -> str:
@@ -116,7 +134,7 @@ def regular(value: str) -> str:
 def filled(expr: str, chosen: Mapping[str, str], span: int, step: int) -> str:
     """Return the query with all variables in their places; times in seconds."""
     everything = {"__range": f"{span}s", "__interval": f"{step}s", **chosen}
-    return re.sub(r"\$(\w+)", lambda found: everything[found[1]], expr)
+    return re.sub(r"\$([a-z_]\w*)", lambda found: everything[found[1]], expr)
 
 
 def step_of(start: int, end: int) -> int:

@@ -163,7 +163,9 @@ def frame_table(frame: Any) -> TableFile:
     try:
         import pyarrow
     except ModuleNotFoundError:
-        raise ImportError("data frames need pyarrow, which is not installed: pip install 'shadowtime[frames]'") from None
+        raise ImportError(
+            "data frames need pyarrow, which is not installed: pip install 'shadowtime[frames]'"
+        ) from None
 
     try:
         if hasattr(frame, "to_arrow"):  # polars

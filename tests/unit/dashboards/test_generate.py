@@ -4,11 +4,13 @@ import json
 import re
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from shadowtime.dashboards.generate import PROVISIONING, generated
+from shadowtime.dashboards.alerts import ALERTS
+from shadowtime.dashboards.generate import PROVISIONING, RULES, generated
 from shadowtime.dashboards.push import holds
 from shadowtime.dashboards.screens import DASHBOARDS
 from shadowtime.services.pipeline import STAGES
@@ -23,7 +25,8 @@ def test_the_committed_file_is_the_generated_one(path: str) -> None:
 
 def test_nothing_else_is_committed() -> None:
     found = {path.relative_to(PROVISIONING).as_posix() for path in PROVISIONING.rglob("*.json")}
-    assert found == set(generated())
+    assert found | {RULES} == set(generated())
+    assert [path.name for path in (PROVISIONING / RULES).parent.iterdir()] == ["shadowtime.yml"]
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
@@ -32,7 +35,7 @@ def test_every_field_of_it_is_one_of_grafanas_schema(name: str) -> None:
     register_default_plugins()
     board = boards()[name]
     for panel in panels(board):
-        if panel.get("datasource", {}).get("type") == "datasource":
+        if (panel.get("datasource") or {}).get("type") == "datasource":
             del panel["targets"]  # the SDK knows no queries for streams
     for each in board["annotations"]["list"]:
         for words in ("titleFormat", "textFormat"):  # nor words of annotations
@@ -60,7 +63,7 @@ def test_large_figures_are_asked_for_at_the_very_end() -> None:
             if panel["type"] == "stat":
                 (target,) = panel["targets"]
                 assert (target["instant"], target["range"]) == (True, False), (name, panel["title"])
-                assert name == "home" or re.fullmatch(f"{results}( / {results})?", target["expr"])
+                assert name == "home" or re.fullmatch(results, target["expr"])
 
 
 def test_annotations_say_what_happened_by_labels_that_their_queries_have() -> None:
@@ -74,6 +77,22 @@ def test_annotations_say_what_happened_by_labels_that_their_queries_have() -> No
         labels = re.match(r"sum by \(([^)]*)\)", each["expr"])
         assert labels is not None
         assert set(re.findall(r"\{\{(\w+)\}\}", each["textFormat"])) == set(labels[1].split(", "))
+
+
+def test_prometheus_and_vmalert_get_the_rules_that_grafana_gets() -> None:
+    (group,) = yaml.safe_load((PROVISIONING / RULES).read_text())["groups"]
+    known = {"alert", "expr", "for", "labels", "annotations"}
+    assert all(set(rule) <= known for rule in group["rules"])
+    assert [rule["expr"] for rule in group["rules"]] == [f"({each.query}) > {each.limit:g}" for each in ALERTS]
+    assert [rule.get("for", "0s") for rule in group["rules"]] == [each.lasting for each in ALERTS]
+    names = [rule["alert"] for rule in group["rules"]]
+    assert all(re.fullmatch(r"[A-Za-z]+", name) for name in names)
+    assert len(set(names)) == len(ALERTS)
+    text = json.dumps(group)
+    assert "$values" not in text, "that is Grafana's name for it"
+    assert {name for rule in group["rules"] for name in re.findall(r"(shadowtime_\w+)", rule["expr"])} <= {
+        each.name for each in METRICS
+    }
 
 
 def test_queries_use_the_variables_of_their_dashboard() -> None:

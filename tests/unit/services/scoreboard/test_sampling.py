@@ -86,6 +86,21 @@ def test_they_are_what_the_log_says_up_to_their_moment(told: list[Envelope]) -> 
         assert {of[0]: value for name, of, value in sample.figures if name == "shadowtime_shape_jobs_total"} == shapes
         by_shape = [value for name, _, value in sample.figures if name == "shadowtime_shape_wait_seconds_total"]
         assert sum(by_shape) == sum(waits)
+        reasons = [value for name, _, value in sample.figures if name == "shadowtime_waiting_reasons"]
+        assert sum(reasons) == len(waiting)
+        if ended:
+            assert figure(sample, "waits_total", "all jobs", "+Inf") == len(ended)
+            assert figure(sample, "waits_total", "all jobs", "3600") == sum(wait <= 3_600 for wait in waits)
+            errors = [
+                abs((submitted[job].requested_time or 0) - end.run_time)
+                for job, end in ended.items()
+                if submitted[job].requested_time is not None
+            ]
+            assert figure(sample, "request_mean_absolute_error_seconds") == sum(errors) / len(errors)
+            by_user = Counter(submitted[job].user_id for job in ended)
+            for user, jobs in by_user.most_common(3):
+                assert figure(sample, "owner_jobs_total", f"user {user}") == jobs
+
         longest = max((time - submitted[job].time for job in waiting), default=0)
         assert figure(sample, "longest_wait_seconds") == longest
         decided = sum(value for name, of, value in sample.figures if name == "shadowtime_decisions_total")
