@@ -154,10 +154,16 @@ def dashboard() -> Dashboard:
                         ("ends guessed", names.FOLLOW_GUESSED),
                         ("jobs left out", names.FOLLOW_LEFT_OUT),
                         ("lines refused", names.FOLLOW_REFUSED),
-                        ("starts held back", names.FOLLOW_HELD_BACK),
                     )
-                ]
-                + [Query(f"sum({names.FOLLOW_CONTRADICTED.name})", "contradicted now")],
+                ],
+            ),
+            chart(
+                "Doubted by followers",
+                Asks("Which answers of a cluster does its follower not believe? All should be 0.", "none", UNFOLLOWED),
+                [
+                    Query(f"sum(increase({names.FOLLOW_HELD_BACK.name}[5m]))", "starts held back"),
+                    Query(f"sum({names.FOLLOW_CONTRADICTED.name})", "contradicted now"),
+                ],
             ),
         ],
     }

@@ -247,7 +247,7 @@ def test_of_queues_that_share_a_label_it_is_told_when_they_are_empty() -> None:
 @pytest.mark.parametrize(
     ("name", "experiment", "labels"),
     [
-        (None, None, ("probabilistic", None)),
+        (None, None, ("tuned", None)),
         ("best", "2026-11-23 18:45:07", ("best", "2026-11-23 18:45:07")),
         ("<b>", 'x"', ("_b_", "x_ a4a5e3a5")),
     ],
