@@ -50,11 +50,13 @@ if TYPE_CHECKING:
         Ahead,
         Ending,
         Endings,
+        ExpectedStart,
         Explains,
         Explanation,
         Refused,
         Shadow,
         Sooner,
+        StartSource,
     )
     from shadowtime.shared.messages.job_events import (
         CapacityChanged,
