@@ -1,6 +1,8 @@
 """The start of a waiting job: one answer from all predictions about it, given that it has waited until now."""
 
+import math
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import NamedTuple
 
 from shadowtime.shared.messages import ExpectedStart, StartSource, WaitBound, WaitForecast, bound_to_show
@@ -53,12 +55,12 @@ def wait_given(quantiles: Quantiles, waited: int, share: float) -> int | None:
         return None
     table = ((0.0, 0), *quantiles)
     reached = max(probability for probability, seconds in table if seconds <= waited)
-    for (low, begin), (high, end) in zip(table, table[1:], strict=False):
+    for (low, begin), (high, end) in pairwise(table):
         if begin <= waited < end:
             reached = max(reached, low + (high - low) * (waited - begin) / (end - begin))
 
     wanted = reached + share * (1.0 - reached)
-    for (low, begin), (high, end) in zip(table, table[1:], strict=False):
+    for (low, begin), (high, end) in pairwise(table):
         if low < wanted <= high and end > waited:
             return max(waited, round(begin + (end - begin) * (wanted - low) / (high - low)))
 
@@ -92,8 +94,8 @@ def expected_start(
     quantiles = told.futures if wait_given(told.futures, waited, EARLY) is not None else told.bounds
     earliest = _after(since, wait_given(quantiles, waited, EARLY))
     latest = _after(since, wait_given(quantiles, waited, LIKELY))
-    if len(quantiles) == 1 and since + quantiles[0][1] > now:
-        latest = since + quantiles[0][1]
+    if quantiles and (len(quantiles) == 1 or expected is None) and since + quantiles[-1][1] > now:
+        latest = since + quantiles[-1][1]
 
     if expected is None:
         if latest is None:
@@ -133,3 +135,51 @@ def _past(now: int, since: int, told: StartPredictions) -> Iterable[int]:
 
 def _after(since: int, wait: int | None) -> int | None:
     return None if wait is None else since + wait
+
+
+# What the waiting jobs say of a bound on waits.
+
+HIGH = 0.05
+"""Share of the waiting jobs above which a bound that they have outwaited is marked."""
+
+SPREADS = 3.0
+"""Standard deviations of the share of waits within a bound that chance explains."""
+
+
+class BoundDoubt(NamedTuple):
+    """Waiting jobs, and how many have waited longer than a bound; whether that is `high`, or the bound cannot hold."""
+
+    outwaited: int
+    waiting: int
+    high: bool
+    withdrawn: bool
+
+
+def doubt_of(bound: WaitBound, waits: Iterable[int], revealed: int = 0, covered: float = 1.0) -> BoundDoubt | None:
+    """Return what the waiting jobs say of a bound; None if none waits, or waits are not bounded from above.
+
+    The bound cannot hold if its share were lower than chance allows (three standard deviations), even if each waiting
+    job within the bound started at once.
+
+    Parameters
+    ----------
+    waits
+        Seconds that the waiting jobs have waited.
+    revealed, covered
+        Number of the last known waits, and the share of them within the bound.
+
+    >>> bound = WaitBound(grouping="plain", quantile=0.95, confidence=0.95, bound=60)
+    >>> doubt_of(bound, [10] * 19 + [61])
+    BoundDoubt(outwaited=1, waiting=20, high=True, withdrawn=False)
+    >>> doubt_of(bound, [61, 70, 80, 90], 16)
+    BoundDoubt(outwaited=4, waiting=4, high=True, withdrawn=True)
+    """
+    if bound.bound is None:
+        return None
+    so_far = list(waits)
+    waiting, outwaited = len(so_far), sum(wait > bound.bound for wait in so_far)
+    if not waiting:
+        return None
+    held = (revealed * covered + waiting - outwaited) / (revealed + waiting)
+    least = bound.quantile - SPREADS * math.sqrt(bound.quantile * (1 - bound.quantile) / (revealed + waiting))
+    return BoundDoubt(outwaited, waiting, outwaited >= HIGH * waiting, outwaited > 0 and held < least)

@@ -90,7 +90,7 @@ def starts_of(why: Explanation) -> str:
 
 
 def describe_start(start: ExpectedStart, now: int, unix_start: int) -> str:
-    """Return in one sentence when a job starts, to the minute; empty if nothing is known, or if the next pass starts it.
+    """Return in one sentence when a job starts; empty if nothing is known, or if the next pass starts it.
 
     >>> describe_start(ExpectedStart(source="forecast", expected=7200, earliest=5400, latest=9000), 3600, 0)
     'It is expected to start at about 02:00 (01:30 to 02:30), by the forecast.'
@@ -150,6 +150,8 @@ class _Words:
 
         if why.decided is not None:
             yield from self.decided()
+        if when := starts_of(why):
+            yield when
         yield from self.reasons()
 
     def reasons(self) -> Iterator[str]:
@@ -162,8 +164,6 @@ class _Words:
             yield self.shadow(why.shadow)
         if why.ends is not None:
             yield from self.ends(why.ends)
-        if when := starts_of(why):
-            yield when
         for refusal in why.refused:
             yield self.refused(refusal)
         yield from map(self.sooner, why.sooner)

@@ -43,7 +43,7 @@ def _plan(opened: ClusterOpened) -> str | None:
         return "requests"
     if not policy.startswith("easy") and "plan=predicted" not in policy:
         return None
-    return "requests" if opened.runtime is None else "predictions"
+    return "requests" if opened.runtime == "requested" else "predictions"
 
 
 UNKNOWN = RunContext()
