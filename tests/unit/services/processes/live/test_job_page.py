@@ -88,9 +88,8 @@ def test_a_waiting_job_has_its_place_its_reason_and_when_it_starts() -> None:
     )  # fmt: skip
     page = job_page(late, 3)
     assert page is not None
-    assert (
-        page["head"][1]
-        == "It is later than predicted: the last time that was predicted, 02:00, has passed 1.7 min ago."
+    assert page["head"][1] == (
+        "It is later than predicted: the last time that was predicted, 02:00, has passed 1.7 min ago."
     )
     assert [each[:2] for each in overview(view)["planned"]] == [[3, 300], [2, 3600]]
 
