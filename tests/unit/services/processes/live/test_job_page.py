@@ -153,7 +153,7 @@ def test_the_story_of_a_job_and_how_good_each_prediction_was() -> None:
     assert [what for _, _, what in page["story"]] == [
         "submitted by user 0: asks for 1 proc for 1.0 h",
         "predicted to run 15.0 min; its request adjusted to 30.0 min",
-        "decided to start it: backfilled, ends by 01:00:00, when job 2 can start by predictions",
+        "decided to start it: backfilled, ends by 01:00:00, when job 2 can start by requests",
         "started on 1 proc, having waited 7.0 min",
         "completed after 10.0 min",
     ]
