@@ -10,9 +10,12 @@ from pydantic.fields import FieldInfo
 
 from shadowtime.__main__ import GROUPS
 from shadowtime.completion_scripts import command_of
+from shadowtime.replayer.api.frames import DECISION_COLUMNS, JOB_COLUMNS
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES
 from shadowtime.services.scheduler.registry import RECOMMENDED
 from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.messages import Kill, Reason, Scores, Start
+from shadowtime.shared.messages.base import FrozenModel
 from shadowtime.shared.metric_names import METRICS, RESULTS, RUN, Metric
 from shadowtime.shared.spec import as_text
 from shadowtime.shared.streaming.settings import Settings
@@ -241,9 +244,80 @@ def settings() -> str:
     )
 
 
+def frames() -> str:
+    """Return the page of the columns and scores of a result in the Python interface."""
+    reasons = [Start, Kill, *get_args(get_args(Reason)[0])]
+    further = {
+        name: [model.__name__ for model in reasons if name in model.model_fields]
+        for model in reasons
+        for name in model.model_fields
+        if name not in ("kind", "reason")
+    }
+    parts = [
+        "A result of `shadowtime.replay` has two frames and scores ([From Python](../api.md)). Times are in "
+        "seconds, shares in 0 to 1.\n",
+        "## `.jobs`\n",
+        "A row for each ended job.\n",
+        table(("column", "meaning"), ((f"`{name}`", _linked(text)) for name, text in JOB_COLUMNS.items())),
+        "## `.decisions`\n",
+        "A row for each start and kill, in order. The last columns are missing in rows whose reason lacks them.\n",
+        table(
+            ("column", "meaning"),
+            [
+                *((f"`{name}`", sentence(text)) for name, text in DECISION_COLUMNS.items()),
+                *((f"`{name}`", f"Of {', '.join(f'`{kind}`' for kind in kinds)}.") for name, kinds in further.items()),
+            ],
+        ),
+        "## `.scores`\n",
+        sentence((Scores.__doc__ or "").partition("\n\n")[2]) + "\n",
+    ]
+    for name, field in Scores.model_fields.items():
+        models = [
+            part for part in _parts_of(field.annotation) if isinstance(part, type) and issubclass(part, FrozenModel)
+        ]
+        for model in models:
+            several = " (one for each)" if "tuple" in str(field.annotation) else ""
+            parts.append(f"### `.scores.{name}`{several}\n")
+            parts.append(sentence((model.__doc__ or "").replace("\n\n", " ")) + "\n")
+            parts.append(
+                table(
+                    ("field", "type"), ((f"`{key}`", _type_of(of.annotation)) for key, of in model.model_fields.items())
+                )
+            )
+    return page("Columns and scores", *parts)
+
+
+def _linked(text: str) -> str:
+    return sentence(
+        text.replace("(algorithms.md#bounded-slowdown)", "([rule](../algorithms.md#bounded-slowdown))")
+    ).replace("\\[rule]", "[rule]")
+
+
+def _parts_of(annotation: Any) -> Iterator[Any]:
+    """Yield an annotation, and all annotations within it."""
+    yield annotation
+    for part in get_args(annotation):
+        yield from _parts_of(part)
+
+
+def _type_of(annotation: Any) -> str:
+    """Return the type of a field in words."""
+    kinds = [part for part in _parts_of(annotation) if isinstance(part, type) and not get_args(part)]
+    names = {int: "whole number", float: "number", str: "text", bool: "yes or no"}
+    words = list(dict.fromkeys(names.get(kind, f"`{kind.__name__}`") for kind in kinds if kind is not type(None)))
+    several = "several: " if "tuple" in str(annotation) else ""
+    return several + " or ".join(words) + (", or None" if type(None) in kinds else "")
+
+
 def pages() -> dict[str, str]:
     """Return the text of every page by the name of its file."""
-    return {"commands.md": commands(), "specs.md": specs(), "metrics.md": metrics(), "settings.md": settings()}
+    return {
+        "commands.md": commands(),
+        "specs.md": specs(),
+        "metrics.md": metrics(),
+        "settings.md": settings(),
+        "frames.md": frames(),
+    }
 
 
 def architecture() -> str:

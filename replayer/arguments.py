@@ -11,8 +11,19 @@ from typing import Any, NamedTuple
 import typer
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from shadowtime._version import __version__
 from shadowtime.replayer.io import MIN_FACTOR, Pace
-from shadowtime.replayer.logs import AS_READ, PutBack, Workload, format_of, prepare, put_back, read_trace, size_note
+from shadowtime.replayer.logs import (
+    AS_READ,
+    PutBack,
+    Workload,
+    format_of,
+    prepare,
+    put_back,
+    read_trace,
+    sha256_of,
+    size_note,
+)
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
@@ -234,3 +245,9 @@ def parse_mode(text: str) -> str:
     if text not in SOURCES:
         raise typer.BadParameter(f"{text!r} is not one of {', '.join(map(repr, SOURCES.names()))}")
     return text
+
+
+def origin_of(log: str) -> dict[str, str | None]:
+    """Return what a result says of its origin: the version, and the SHA-256 of the log's file; None if it is a pipe."""
+    path = Path(split_size(log)[0])
+    return {"shadowtime": __version__, "log_sha256": sha256_of(path) if path.is_file() else None}

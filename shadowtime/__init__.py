@@ -6,9 +6,11 @@ from shadowtime._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from shadowtime.replayer.api import (
+        Compared,
         JobSubmitted,
         Result,
         Workload,
+        compare,
         delay_bound,
         delay_probability,
         make,
@@ -18,9 +20,11 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Compared",
     "JobSubmitted",
     "Result",
     "Workload",
+    "compare",
     "delay_bound",
     "delay_probability",
     "make",

@@ -16,6 +16,7 @@ ShadowtimeError
 ├── PinError             no registry resolves an image's tag (stack/pin.py)
 ├── PushError            Grafana rejects dashboards
 ├── FollowError          a cluster cannot be polled, or its answer cannot be read
+│   └── ContradictionError   two answers of a cluster contradict each other
 ├── ReplayError          a replay cannot continue
 └── Unanswerable         a question to a service has no answer
 
@@ -95,6 +96,10 @@ class PushError(ShadowtimeError):
 
 class FollowError(ShadowtimeError):
     """A cluster cannot be polled, or its answer cannot be read."""
+
+
+class ContradictionError(FollowError):
+    """Two answers of a cluster contradict each other. Neither is believed."""
 
 
 class ReplayError(ShadowtimeError):

@@ -250,6 +250,10 @@ FOLLOW_LATE = _follow("late_total", "1", "Events that were published after their
 FOLLOW_GUESSED = _follow("guessed_total", "1", "Ends of jobs that no source reported, and that were guessed.")
 FOLLOW_LEFT_OUT = _follow("left_out_total", "1", "Jobs that are left out: in no pool, or larger than it.")
 FOLLOW_REFUSED = _follow("refused_total", "1", "Lines that could not be read; the process says which.")
+FOLLOW_HELD_BACK = _follow(
+    "held_back_total", "1", "Starts that would have broken an invariant of the log, and waited for accounting."
+)
+FOLLOW_CONTRADICTED = _follow("contradicted", "1", "1 while two answers of the cluster contradict each other.")
 FOLLOW_BEHIND = _follow("behind_seconds", "seconds", "How far the published events are behind the cluster.")
 FOLLOW_SHARE = _follow("share", "share", "Of the time of the cluster's scheduler, what was spent on being followed.")
 

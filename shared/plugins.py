@@ -65,6 +65,13 @@ class Plugins(UserDict[str, Of]):
             raise SettingsError(f"{self._kind} {quote(name)} is not a valid {self._kind}: {wrong}")
         self.data[name] = plug_in
 
+    def unregister(self, name: str, before: Of | None = None) -> None:
+        """Remove an object that was registered, or put back the one of this name that was registered before."""
+        if before is None:
+            self.data.pop(name, None)
+        else:
+            self.data[name] = before
+
     def errors(self) -> list[str]:
         """Return the faults of installed plug-ins, one line for each that is unusable."""
         loaded = [self._load(name) for name in sorted(self._entry_points())]

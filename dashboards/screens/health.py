@@ -142,8 +142,10 @@ def dashboard() -> Dashboard:
                     ("ends guessed", names.FOLLOW_GUESSED),
                     ("jobs left out", names.FOLLOW_LEFT_OUT),
                     ("lines refused", names.FOLLOW_REFUSED),
+                    ("starts held back", names.FOLLOW_HELD_BACK),
                 )
-            ],
+            ]
+            + [Query(f"sum({names.FOLLOW_CONTRADICTED.name})", "contradicted now")],
         ),
     ):
         made = made.with_panel(panel)

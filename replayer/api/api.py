@@ -5,13 +5,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import ValidationError
 
-from shadowtime.replayer.api.own import spec_of
+from shadowtime.replayer.api.own import OwnClasses
 from shadowtime.replayer.api.result import Result
 from shadowtime.replayer.arguments import configurations, parse_speedup, parse_wait_bound
 from shadowtime.replayer.comparison import RunPlan
-from shadowtime.replayer.logs import BUNDLED, Workload, prepare, read_trace
+from shadowtime.replayer.logs import BUNDLED, Workload, prepare, read_trace, trace_of_frame
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES, JobTraits
 from shadowtime.services.catalogue import REGISTRIES, canonical
@@ -26,7 +27,7 @@ Log = str | PathLike[str] | Workload
 
 
 def read_log(
-    path: str | PathLike[str] = BUNDLED,
+    path: Any = BUNDLED,
     processors: int | None = None,
     *,
     jobs: int | None = None,
@@ -45,7 +46,8 @@ def read_log(
     ----------
     path
         A file in the Standard Workload Format, plain or compressed, output of sacct, an accounting file of PBS, or a
-        table of jobs; the bundled trace by default.
+        table of jobs; the bundled trace by default. Or a data frame of pandas, polars or pyarrow with the columns of a
+        table of jobs (docs/accounting.md).
     processors
         Size of the machine; by default from the header of the log.
     jobs
@@ -78,8 +80,11 @@ def read_log(
     >>> log.name, len(log), log.processors
     ('bundled', 100, 128)
     """
+    if processors is not None and not isinstance(processors, int | np.integer):
+        raise SettingsError(f"processors: expected a whole number, found {processors!r}")
     reading = Reading(columns or {}, time_zone, None if pools is None else Path(pools))
-    trace = read_trace(Path(path), reading)
+    is_file = isinstance(path, str | PathLike)
+    trace = read_trace(Path(path), reading) if is_file else trace_of_frame(path, reading)
     options: dict[str, Any] = {"oversized": oversized, "requests": requests, "sizes": sizes, "load": load}
     return prepare(trace, processors, **options, limit=jobs, recorded=recorded)
 
@@ -138,22 +143,25 @@ def replay(
     if mode not in SOURCES:
         raise SettingsError(f"mode {mode!r} is not one of {', '.join(SOURCES)}")
     require_seed(seed)
+    own = OwnClasses()
     others = {"runtime": runtime, "adjustment": adjustment, "wait-bound": wait_bound}
-    specs = {kind: [spec_of(kind, own)] for kind, own in others.items() if own is not None}
-    ((label, configuration),) = configurations(
-        mode, [spec_of("policy", policy)], specs.get("runtime"), specs.get("adjustment")
-    )
+    specs = {kind: [own.spec_of(kind, of_kind)] for kind, of_kind in others.items() if of_kind is not None}
+    policies = [own.spec_of("policy", policy)]
     workload = log if isinstance(log, Workload) else read_log(log, recorded=not SOURCES[mode].closed_loop)
-    bound = parse_wait_bound(specs.get("wait-bound"), mode)
     traits = JobTraits(restartable, moldable, parse_speedup(speedup))
-    try:
-        changes = tuple(CapacityChanged(time=time, processors=size) for time, size in sorted((capacity or {}).items()))
-        plan = RunPlan(label, run_name(workload.name), workload, configuration, mode, bound, seed, changes, traits)
-        plan.opened()
-    except ValidationError as error:
-        raise SettingsError(first_of(error)) from None
+    with own:
+        ((label, configuration),) = configurations(mode, policies, specs.get("runtime"), specs.get("adjustment"))
+        bound = parse_wait_bound(specs.get("wait-bound"), mode)
+        try:
+            changes = tuple(
+                CapacityChanged(time=time, processors=size) for time, size in sorted((capacity or {}).items())
+            )
+            plan = RunPlan(label, run_name(workload.name), workload, configuration, mode, bound, seed, changes, traits)
+            plan.opened()
+        except ValidationError as error:
+            raise SettingsError(first_of(error)) from None
 
-    return Result(plan)
+        return Result(plan, own)
 
 
 def wait_bound(waits: Sequence[int], quantile: float = 0.95, confidence: float = 0.95) -> int | None:

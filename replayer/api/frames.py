@@ -15,6 +15,37 @@ if TYPE_CHECKING:
 
 UNKNOWN = -1
 
+JOB_COLUMNS = {
+    "job_number": "number of the job; the index",
+    "submit_time": "its submission, in seconds of the log",
+    "start_time": "its start",
+    "end_time": "its end",
+    "wait": "seconds from its submission to its start",
+    "run_time": "seconds that it would run on the processors that it requested, at most its request",
+    "requested_time": "seconds that it requested",
+    "processors": "processors that it held",
+    "requested_processors": "processors that it requested",
+    "bounded_slowdown": "its bounded slowdown (algorithms.md#bounded-slowdown)",
+    "user_id": "number of its user; missing if unknown, as in the next four columns",
+    "group_id": "number of the user's group",
+    "executable_number": "number of what it executes",
+    "queue_number": "number of its queue",
+    "partition_number": "number of its partition",
+    "predicted_run_time": "seconds that it was predicted to run at its submission; if anything is predicted",
+    "adjusted_request": "seconds of its adjusted request; if requests are adjusted",
+    "forecast_wait": "seconds that it was forecast to wait; if waits are forecast",
+    "wait_bound_GROUPING": "seconds of the bound on its wait, by each grouping of the cluster; if waits are bounded",
+}
+"""Columns of the frame of jobs, and their meanings. `GROUPING` stands for the name of a grouping."""
+
+DECISION_COLUMNS = {
+    "sequence": "number of the decision in the log",
+    "time": "time of the decision, in seconds of the log",
+    "decision": "`start` or `kill`",
+    "reason": "kind of its reason",
+}
+"""Columns that every row of the frame of decisions has. Further columns are fields of starts, kills and reasons."""
+
 
 def require_pandas() -> None:
     """Raise `ImportError`, which names the extra to install, if pandas is missing."""

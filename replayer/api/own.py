@@ -12,48 +12,87 @@ from shadowtime.services.catalogue import REGISTRIES
 from shadowtime.services.scheduler import Output, Policy, Queue, Running, start_heads
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.kernels import Integers
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import SpecSettings
 
 PolicyFunction = Callable[[int, Queue, Running, int], Sequence[int]]
 """A policy as a function: it returns the rows of the queue to start, in their order."""
 
 
-def spec_of(kind: str, own: Any) -> str:
-    """Return the SPEC of a policy or predictor: a text as it is, the name of anything else, which is registered.
-
-    Parameters
-    ----------
-    kind
-        `policy`, `runtime`, `adjustment` or `wait-bound`.
-    own
-        A SPEC, a class, an object, or a function as a policy (`PolicyFunction`). An object is copied for each replay.
-
-    Raises
-    ------
-    SettingsError
-        If the name belongs to another policy or predictor, or a method is missing.
+class OwnClasses:
+    """The policies and predictors of one replay that no distribution provides. Within `with`, their names are known.
 
     Examples
     --------
-    >>> spec_of("policy", "easy:forecast=yes")
-    'easy:forecast=yes'
     >>> def first_only(now, queue, running, free):
     ...     return [0] if queue.processors[0] <= free else []
-    >>> spec_of("policy", first_only)
-    'first-only'
+    >>> own = OwnClasses()
+    >>> own.spec_of("policy", "easy:forecast=yes"), own.spec_of("policy", first_only)
+    ('easy:forecast=yes', 'first-only')
+    >>> with own:
+    ...     "first-only" in REGISTRIES["policy"].classes
+    True
+    >>> "first-only" in REGISTRIES["policy"].classes
+    False
     """
-    if isinstance(own, str):
-        return own
-    if kind == "policy" and isfunction(own):
-        own = type(own.__name__, (FunctionPolicy,), {"function": staticmethod(own)})
-    classes = REGISTRIES[kind].classes
-    of = own if isinstance(own, type) else type(own)
-    needed = ("schedule",) if kind == "policy" else ("predict_one", "learn_one")
-    if lacking := [name for name in needed if getattr(of, name, None) in (None, getattr(classes.base, name, None))]:
-        raise SettingsError(f"{kind} {of.__name__}: it needs a method {' and '.join(lacking)}")
-    made = _configurable(own, classes.base, classes.settings or SpecSettings)
-    classes.register(made.name, made)
-    return str(made.name)
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, str], type[Any]] = {}
+        self._before: list[dict[tuple[str, str], type[Any] | None]] = []
+
+    def spec_of(self, kind: str, own: Any) -> str:
+        """Return the SPEC of a policy or predictor: a text as it is, the name of anything else.
+
+        Parameters
+        ----------
+        kind
+            `policy`, `runtime`, `adjustment` or `wait-bound`.
+        own
+            A SPEC, a class, an object, or a function as a policy (`PolicyFunction`). An object is copied for each
+            replay.
+
+        Raises
+        ------
+        SettingsError
+            If a method is missing, or another of these objects has the same name.
+        """
+        if isinstance(own, str):
+            return own
+        if kind == "policy" and isfunction(own):
+            own = type(own.__name__, (FunctionPolicy,), {"function": staticmethod(own)})
+        classes = REGISTRIES[kind].classes
+        of = own if isinstance(own, type) else type(own)
+        needed = ("schedule",) if kind == "policy" else ("predict_one", "learn_one")
+        if lacking := [name for name in needed if getattr(of, name, None) in (None, getattr(classes.base, name, None))]:
+            raise SettingsError(
+                f"{kind}: expected a SPEC, or a class or object with the method {' and '.join(lacking)}; "
+                f"found {quote(repr(own))}"
+            )
+        made = _configurable(own, classes.base, classes.settings or SpecSettings)
+        if (kind, made.name) in self._made:
+            raise SettingsError(f"{kind} {made.name!r} is there twice: give each a `name` of its own")
+        self._made[kind, made.name] = made
+        return str(made.name)
+
+    def __enter__(self) -> "OwnClasses":
+        """Register the classes. Raise `SettingsError` if a name belongs to another policy or predictor."""
+        before: dict[tuple[str, str], type[Any] | None] = {}
+        self._before.append(before)
+        try:
+            for (kind, name), made in self._made.items():
+                classes = REGISTRIES[kind].classes
+                known = classes.data.get(name)
+                classes.register(name, made)
+                before[kind, name] = known
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Forget the classes."""
+        for (kind, name), before in self._before.pop().items():
+            REGISTRIES[kind].classes.unregister(name, before)
 
 
 def _configurable(own: Any, base: Any, settings: type[SpecSettings]) -> type[Any]:

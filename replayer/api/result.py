@@ -1,5 +1,6 @@
 """The result of a replay in the Python interface."""
 
+from contextlib import ExitStack
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shadowtime.replayer.api.frames import Decisions, SubmissionPredictions, jobs_frame
+from shadowtime.replayer.api.own import OwnClasses
 from shadowtime.replayer.comparison import RunPlan, RunRecord, as_json, carry_out
 from shadowtime.replayer.report import PairedDifferences, page, paired
 from shadowtime.services.catalogue import Configuration
@@ -29,10 +31,14 @@ class Result:
     configuration
         Policy, predictor and adjustment, each with every key spelled out.
     decisions_sha256
-        SHA-256 of the decision log. The same log and settings give the same digest.
+        SHA-256 of the decision log. The same log and settings give the same digest. Other seeds or names of a policy
+        give another one, even if the decisions are the same.
+    schedule_sha256
+        SHA-256 of the starts and ends of all jobs. It is the same exactly if the schedules are the same.
     """
 
-    def __init__(self, plan: RunPlan) -> None:
+    def __init__(self, plan: RunPlan, own: OwnClasses | None = None) -> None:
+        self._own = own or OwnClasses()
         self._predictions, self._decided = SubmissionPredictions(), Decisions()
         self.record = RunRecord(plan)
         """Job times and wait bounds of the run."""
@@ -41,6 +47,7 @@ class Result:
         self.scores: Scores = self.replayed.scores
         self.configuration: Configuration = plan.configuration
         self.decisions_sha256: str = self.record.decisions_sha256
+        self.schedule_sha256: str = self.record.jobs.sha256
 
     def __repr__(self) -> str:
         plan, scores = self.replayed.plan, self.scores.policy
@@ -94,8 +101,11 @@ class Result:
             self._require_same_jobs(other)
         every = (self, *others)
         names = [name for entry in every for name in ("--policy", entry.record.plan.label)]
-        document = as_json([entry.replayed for entry in every])
-        written = page([document], [document["trace"], *names], [[entry.record for entry in every]])
+        with ExitStack() as known:
+            for entry in every:
+                known.enter_context(entry._own)  # noqa: SLF001 - of another result
+            document = as_json([entry.replayed for entry in every])
+            written = page([document], [document["trace"], *names], [[entry.record for entry in every]])
         with result_file(path) as file:
             file.write(written.encode())
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shadowtime.replayer.campaign.grid import Cell
-from shadowtime.replayer.campaign.logs import month_of, perturbed, queue_names, workload_of
+from shadowtime.replayer.campaign.logs import month_of, queue_names, workload_of
 from shadowtime.replayer.comparison import JobTimes, RunPlan, RunRecord, RunResult, carry_out, wait_bound_rows
-from shadowtime.replayer.logs import SHAPES, Workload, columns_replayed, described
+from shadowtime.replayer.logs import SHAPES, Workload, columns_replayed, described, perturbed
 from shadowtime.replayer.report import by_user, tail_mean
 from shadowtime.shared.errors import ReplayError, ShadowtimeError
 from shadowtime.shared.messages import (

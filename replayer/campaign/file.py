@@ -1,5 +1,6 @@
 """Campaign files: the definition of a grid and of the tables that show its results."""
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -40,6 +41,12 @@ def _known_mode(text: str) -> str:
 def _named_by(field: str) -> BeforeValidator:
     """Return a validator that reads a plain text as a table with the text in `field`."""
     return BeforeValidator(lambda value: {field: value} if isinstance(value, str) else value)
+
+
+def _plain_name(text: str) -> str:
+    if not re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z", text):
+        raise ValueError("expected letters, digits, '.', '_' and '-', and none of the last three first")
+    return text
 
 
 class _Table(BaseModel):
@@ -125,7 +132,7 @@ class Campaign(_Table):
     footnotes of logs, `remarks` of all tables.
     """
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+    name: Annotated[str, Field(max_length=100), AfterValidator(_plain_name)]
     title: str
     logs: Annotated[tuple[Annotated[LogEntry, _named_by("log")], ...], Field(min_length=1)]
     policies: Annotated[tuple[Annotated[PolicyEntry, _named_by("spec")], ...], Field(min_length=1)] = (

@@ -4,7 +4,6 @@ import os
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from hashlib import file_digest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,10 +11,9 @@ import numpy as np
 
 from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.campaign.file import Campaign, LogEntry
-from shadowtime.replayer.logs import FIELDS, Workload, parse_put_back, prepare, put_back, read_trace
+from shadowtime.replayer.logs import FIELDS, Workload, parse_put_back, prepare, put_back, read_trace, sha256_of
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.accounting import lines_of
-from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.cli import say
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.kernels import Flags
@@ -123,15 +121,6 @@ def _path_of(name: str, folder: Path) -> Path:
     raise TraceError(f"log {name} is missing: there is no {names[0]} in {folder}; download it from {archived.page}")
 
 
-def sha256_of(path: Path) -> str:
-    """Return the digest of a file's bytes."""
-    try:
-        with path.open("rb") as file:
-            return file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise TraceError(f"{path}: cannot be read: {error.strerror}") from None
-
-
 @lru_cache(maxsize=2)
 def workload_of(log: CampaignLog) -> Workload:
     """Return the workload of a log, after a check of the file's digest: each node of a cluster may have its own file.
@@ -223,35 +212,3 @@ def queue_names(path: Path) -> dict[int, str]:
             if match := QUEUE.match(line.decode(errors="replace").rstrip()):
                 names[int(match[1])] = match[2]
     return names
-
-
-# Perturbed copies of a log: every submission is moved a little. The replay of a copy is one random draw of the scores.
-
-MAX_SHIFT = 60
-"""Maximum shift of a submission, in seconds."""
-
-
-def perturbed(workload: Workload, copy: int) -> Workload:
-    """Return the perturbed copy with this number. Copy 0 is the log itself. The same number gives the same copy.
-
-    Each submission is moved by a uniform draw of up to `MAX_SHIFT` seconds in either direction, but not before the
-    user's previous submission: the jobs of a user stay in order. No job is submitted before the first second of the
-    log. Job numbers break ties, as everywhere.
-    """
-    if copy == 0:
-        return workload
-    numbers, submitted = workload.columns["job_number"], workload.columns["submit_time"]
-    draws = uniform(key_of(copy, workload.name), numbers, 0)
-    moved = submitted + np.floor(draws * (2 * MAX_SHIFT + 1)).astype(np.int64) - MAX_SHIFT
-    moved = np.maximum(moved, min(submitted[0], 0))
-    users = workload.columns["user_id"]
-    by_user = np.argsort(users, kind="stable")
-    for of_user in np.split(by_user, np.flatnonzero(np.diff(users[by_user])) + 1):
-        if users[of_user[0]] >= 0:  # a negative user is unknown: those jobs need no order
-            after = np.concatenate(([0], np.cumsum(np.diff(numbers[of_user]) < 0)))  # at equal times, numbers decide
-            moved[of_user] = np.maximum.accumulate(moved[of_user] - after) + after
-
-    columns = {**workload.columns, "submit_time": moved}
-    order = np.lexsort((numbers, moved))
-    unused = {name: column[order] for name, column in workload.unused.items()}
-    return replace(workload, columns={name: column[order] for name, column in columns.items()}, unused=unused)

@@ -20,7 +20,12 @@ OF_A_PAPER = r"P\d-"
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A table; without one all are listed.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="A table, or RESULT.json of replay --json; without one all tables are listed."
+        ),
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every table of the papers whose logs are there.")] = False,
     logs: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the logs of archives are.")] = Path(),
     out: Out = None,
@@ -31,7 +36,7 @@ def reproduce(
     csv: Csv = None,
     latex: Latex = None,
 ) -> None:
-    """Reproduce a table of a paper, with the paper's figures next to ours where they are of the same log."""
+    """Reproduce a table of a paper beside the paper's figures, or repeat the replays of a result file."""
     with lasting_imports():
         from shadowtime.replayer.campaign.file import read_campaign
         from shadowtime.replayer.campaign.studies import STUDIES, carry_out_study
@@ -44,6 +49,11 @@ def reproduce(
             typer.echo(f"{table:24}{title}")
         return
 
+    if name is not None and name.endswith(".json"):
+        with lasting_imports():
+            from shadowtime.replayer.campaign.reproduce_result import reproduce_result
+        reproduce_result(Path(name), logs)
+        return
     if name in STUDIES:
         carry_out_study(STUDIES[name], logs, first, report)
         return

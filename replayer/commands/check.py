@@ -48,7 +48,7 @@ def check(
 
         import orjson
 
-        from shadowtime.replayer.arguments import split_size
+        from shadowtime.replayer.arguments import origin_of, split_size
         from shadowtime.replayer.logs import columns_of, described, read_trace, size_note
 
     path, size = split_size(log)
@@ -64,7 +64,7 @@ def check(
     if describe:
         facts["described"] = described(columns_of(trace))
     if as_json:
-        typer.echo(orjson.dumps(facts).decode())
+        typer.echo(orjson.dumps(origin_of(log) | facts).decode())
     else:
         _print(facts)
 

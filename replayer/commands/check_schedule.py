@@ -41,7 +41,7 @@ def check_schedule(
         import orjson
 
         from shadowtime.replayer.analysis import first_deviation, starts_of
-        from shadowtime.replayer.arguments import Preparation, read_cluster
+        from shadowtime.replayer.arguments import Preparation, origin_of, read_cluster
         from shadowtime.replayer.comparison import RunPlan
         from shadowtime.replayer.logs import read_starts
         from shadowtime.replayer.simulation import Machine
@@ -60,7 +60,7 @@ def check_schedule(
             "different": different,
             "first": None if first is None else first._asdict(),
         }
-        sys.stdout.write(orjson.dumps(summary).decode() + "\n")
+        sys.stdout.write(orjson.dumps(origin_of(log) | summary).decode() + "\n")
     elif first is None:
         typer.echo(f"{schedule}: all {len(ours):,} jobs start as under {policy}")
     else:

@@ -43,7 +43,7 @@ def check_starts(
         from rich.console import Console
 
         from shadowtime.replayer.analysis import met_by, met_table
-        from shadowtime.replayer.arguments import Preparation, read_cluster
+        from shadowtime.replayer.arguments import Preparation, origin_of, read_cluster
         from shadowtime.replayer.comparison import RunPlan
         from shadowtime.replayer.logs import real_starts
         from shadowtime.replayer.simulation import Machine
@@ -60,7 +60,7 @@ def check_starts(
     ]
     if as_json:
         for row in rows:
-            sys.stdout.write(orjson.dumps(row._asdict()).decode() + "\n")
+            sys.stdout.write(orjson.dumps(origin_of(log) | row._asdict()).decode() + "\n")
         return
 
     real = rows[0]

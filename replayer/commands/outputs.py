@@ -89,11 +89,15 @@ class ResultFiles:
         self._files = files
         self._plans = plans
         self._schedule = Schedule()
-        self._records = [] if files["report"] is None else [RunRecord(plan) for plan in plans]
+        wanted = files["report"] is not None or (
+            files["json"] is not None and all(plan.workload.whole for plan in plans)
+        )
+        self.records = [RunRecord(plan) for plan in plans] if wanted else []
+        """A record of each run, if a result needs them."""
         of_all: list[Observer] = [] if files["decisions"] is None else [DecisionLog(files["decisions"])]
         if files["schedule"] is not None:
             of_all.append(self._schedule)
-        records: Sequence[list[Observer]] = [[record] for record in self._records] or [[]] * len(plans)
+        records: Sequence[list[Observer]] = [[record] for record in self.records] or [[]] * len(plans)
         self.observers = [[*of_all, *record] for record in records]
 
     def write(self, documents: Sequence[Mapping[str, Any]], results: Sequence[RunResult] = ()) -> None:
@@ -107,7 +111,7 @@ class ResultFiles:
             whole = documents if len(documents) > 1 else documents[0]
             json.write(orjson.dumps(whole, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
         if (report := self._files["report"]) is not None:
-            report.write(page(documents, sys.argv[1:], in_parts(self._records, len(documents))).encode())
+            report.write(page(documents, sys.argv[1:], in_parts(self.records, len(documents))).encode())
 
 
 @contextmanager

@@ -3,9 +3,9 @@
 Other modules are imported only on use, so that `--help` is fast.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -124,3 +124,19 @@ class Options(ReadingOptions):
     list_: Annotated[
         bool, typer.Option("--list", help="Name every policy and predictor; of those named behind it, tell the keys.")
     ] = False
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The given options on which the results depend, as values of JSON, without the files to write."""
+        return {
+            field.name: str(value) if isinstance(value, Path) else value
+            for field in fields(self)
+            if field.name not in NOT_CITED and (value := getattr(self, field.name)) != field.default
+        }
+
+
+NOT_CITED = {
+    *("json", "results", "schedule", "decisions", "report", "seconds", "list_"),
+    *("transport", "run", "setting", "speed", "names", "names_key"),
+}
+"""Options that change no result: files to write, and how the replay is carried out. A mapping of names is private."""

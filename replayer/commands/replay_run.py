@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from shadowtime.replayer.arguments import (
     Preparation,
     configurations,
+    origin_of,
     parse_changes,
     parse_pace,
     parse_speedup,
@@ -27,6 +28,7 @@ from shadowtime.replayer.comparison import (
     carry_out,
     carry_out_paced,
     carry_out_streamed,
+    cited,
     pays,
     replay_on_cores,
     with_progress,
@@ -124,6 +126,11 @@ def compare_logs(options: Options) -> None:
             "speed": options.speed,
         }
         documents = [as_json(document, rewritten, of, baseline) for document, of in zip_longest(by_cluster, predicted)]
+        of_clusters = in_parts(files.records, len(clusters)) if files.records else [[]] * len(clusters)
+        documents = [
+            cited(document, origin_of(log), {**options.arguments, "traces": [log]}, records)
+            for document, log, records in zip(documents, logs, of_clusters, strict=True)
+        ]
         files.write(documents, results)
 
     if not targets.take_standard_output:

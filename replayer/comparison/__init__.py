@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from shadowtime.replayer.comparison.citation import cited
     from shadowtime.replayer.comparison.document import (
         as_json,
         baseline_of,

@@ -31,6 +31,7 @@ class ProgressBar:
         """Update the bar with an envelope."""
         task = self._begun()
         if isinstance(envelope.event, ClusterClosed):
+            self._progress.update(task, completed=self._ended)
             for sentence in sentences(envelope):
                 self._progress.console.print(f"{self._name}: {sentence}", markup=False, highlight=False)
         elif isinstance(envelope.event, JobEnded) and not envelope.event.requeued:

@@ -101,6 +101,12 @@ class JobTimes:
         return len(self.job_number)
 
     @property
+    def sha256(self) -> str:
+        """SHA-256 of the starts and ends of all jobs. It depends on the schedule alone, not on seed or names."""
+        times = np.column_stack([self.job_number, self.start_time, self.end_time])
+        return sha256(np.ascontiguousarray(times, dtype="<i8").tobytes()).hexdigest()
+
+    @property
     def wait(self) -> Integers:
         """Time from submission to start."""
         waits: Integers = self.start_time - self.submit_time

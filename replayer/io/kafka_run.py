@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Awaitable
 from aiokafka.errors import KafkaError
 
 from shadowtime.shared.errors import ReplayError, reason_of
-from shadowtime.shared.messages import ClusterOpened, Envelope
+from shadowtime.shared.messages import ClusterOpened, Envelope, FrozenModel
+from shadowtime.shared.quoting import truncate
 from shadowtime.shared.stages import JOBS, SCORES
 from shadowtime.shared.streaming import PartitionFeed, RunClients, Settings, released, shared
 from shadowtime.shared.streaming import clients as bus
@@ -86,10 +87,7 @@ class KafkaRun:
             if isinstance(first, ClusterOpened):  # keep the display names of the first process
                 self.opened = self.opened.model_copy(update={"name": first.name, "experiment": first.experiment})
             if first != self.opened:
-                then, now = first.model_dump(), self.opened.model_dump()
-                other = ", ".join(
-                    f"{name} {then.get(name)}, not {now[name]}" for name in now if then.get(name) != now[name]
-                )
+                other = different(first, self.opened)
                 raise ReplayError(f"run {self._run!r} was opened with other settings ({other}); choose another --run")
 
             self._own = self._feed = PartitionFeed(self._settings, self._partition)
@@ -150,3 +148,22 @@ class KafkaRun:
         if self._clients is not None:
             clients, self._clients = self._clients, None
             await released(clients)
+
+
+def different(first: FrozenModel, again: FrozenModel) -> str:
+    """Return the fields in which two events differ, each with both values, as one short text.
+
+    >>> from shadowtime.shared.messages import SchedulingPoint
+    >>> different(SchedulingPoint(time=5), SchedulingPoint(time=7))
+    'time 5, not 7'
+    """
+    if type(first) is not type(again):
+        return f"{type(first).__name__}, not {type(again).__name__}"
+    then, now = first.model_dump(), again.model_dump()
+    return truncate(
+        ", ".join(f"{name} {then[name]}, not {now[name]}" for name in now if then[name] != now[name]), MAX_SHOWN
+    )
+
+
+MAX_SHOWN = 200
+"""Maximum length of the differences in a message, in characters."""

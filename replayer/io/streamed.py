@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from aiokafka.errors import KafkaError
 
-from shadowtime.replayer.io.kafka_run import KafkaRun
+from shadowtime.replayer.io.kafka_run import KafkaRun, different
 from shadowtime.replayer.io.timing import Pace
 from shadowtime.replayer.simulation import Observer, ReplaySource, named_errors
 from shadowtime.shared.errors import ReplayError
@@ -156,8 +156,8 @@ class StreamedReplay:
         if sequence < len(published := self._kafka.published):
             if published[sequence].event != event:
                 raise ReplayError(
-                    f"run {self.run!r} cannot be resumed: event {sequence} is "
-                    f"{published[sequence].event} in the log, but {event} in this replay; "
+                    f"run {self.run!r} cannot be resumed: event {sequence} differs in the log "
+                    f"({different(published[sequence].event, event)}); "
                     "use the same trace and settings, or another --run"
                 )
             return

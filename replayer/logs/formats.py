@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import Trace
@@ -104,6 +104,21 @@ def _name_of(path: Path) -> str:
     for suffix in SUFFIXES:
         name = name.removesuffix(suffix)
     return name.rpartition(".")[0] or name
+
+
+def trace_of_frame(frame: Any, reading: Reading = AS_READ) -> Trace:
+    """Return the log of a data frame: of pandas, polars or pyarrow, with the columns of a table of jobs.
+
+    Raises
+    ------
+    TraceError
+        If it is no data frame, lacks a column, or has a value of the wrong kind.
+    """
+    from shadowtime.replayer.logs.accounted_log import trace_of
+    from shadowtime.shared.accounting import read_names, read_parts, table
+
+    parts = None if reading.pools is None else read_parts(reading.pools)
+    return trace_of("frame", table.read_frame(frame, reading), reading, read_names(None, None), parts)
 
 
 def format_of(path: Path) -> Format | None:

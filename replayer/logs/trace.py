@@ -4,9 +4,11 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import file_digest
 from pathlib import Path
 
 from shadowtime.shared.accounting import SUFFIXES
+from shadowtime.shared.errors import TraceError
 from shadowtime.shared.kernels import Integers, IntegerTable
 from shadowtime.shared.messages import Pool
 
@@ -102,3 +104,12 @@ def size_note(trace: Trace, processors: int | None, options: str) -> str | None:
     if processors < trace.most_held:
         return f"{trace.most_held:,} processors were held at one time, more than the {processors:,} that you give it"
     return None
+
+
+def sha256_of(path: Path) -> str:
+    """Return the digest of a file's bytes."""
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror}") from None

@@ -31,7 +31,7 @@ YEAR_2000 = 946_684_800
 """Unix time of 1 January 2000, the start of logs without a date: time series databases do not reach back to 1970."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Workload:
     """The jobs that a replay uses, in order of submit time and job number, as a sequence of `Job`.
 
@@ -59,6 +59,9 @@ class Workload:
 
     whole: ClassVar[bool] = True
     """Whether all jobs are in memory, so that `columns` exist."""
+
+    def __repr__(self) -> str:
+        return f"<Workload {self.name}: {len(self):,} jobs on {self.processors:,} processors>"
 
     def __post_init__(self) -> None:
         for name in ("columns", "unused"):

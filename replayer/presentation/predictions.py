@@ -70,12 +70,12 @@ def prediction_table(results: Sequence[RunResult], *, exact: bool = False) -> Fi
     meanings: dict[str, Spelled | str] = {**legend(specs)}
     if REQUESTS in names["run times"]:
         meanings[REQUESTS] = BASELINE
-    return FittedTable(
-        _title(results[0]),
-        names,
-        columns,
-        legend=meanings,
-    )
+    asked = requests_as_run_times(plan)["mean_absolute_error"]
+    worse = [
+        name for name, row in zip(names["run times"], rows, strict=True) if row.runtime and (row.error or 0) > asked
+    ]
+    notes = [f"{name}: worse than the request, which is {duration(asked)} off" for name in dict.fromkeys(worse)]
+    return FittedTable(_title(results[0]), names, columns, notes, meanings)
 
 
 def _title(result: RunResult) -> str:

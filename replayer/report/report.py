@@ -99,11 +99,11 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
         f'<p class="verdict">{escape(conclusion)} <small>{escape(limits(document))}</small></p>' if conclusion else "",
         _part("The schedule as logged" if recorded else "Scores", tables.comparison(rows)),
         tables.at_a_glance(rows) if compared else "",
-        _part("What the names stand for", names),
-        _part("Who decided", who_decided(rows, (runs[0].plan.workload.unix_start_time if runs else None) or 0)),
         _part("For whom", whom_table(runs, base)) if compared and ended else "",
         _part("Each job against itself", _differences(runs, base)) if compared and ended else "",
         *(predictions + drawn if recorded else drawn + predictions),
+        _part("Who decided", who_decided(rows, (runs[0].plan.workload.unix_start_time if runs else None) or 0)),
+        _part("What the names stand for", names),
     ]
     return "".join([*parts, "</section>"])
 
@@ -197,18 +197,23 @@ def _repeat(
     command = f"shadowtime replay {shlex.join(arguments)}"
     packages = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     seeds = ", ".join(sorted({str(document["settings"]["seed"]) for document in documents}))
-    digests = [
+    logs = [
+        [escape(f"log {document['trace']}"), f"<code>{document['log_sha256']}</code>"]
+        for document in documents
+        if document.get("log_sha256")
+    ]
+    digests = logs + [
         [escape(f"{run.plan.cluster} {run.plan.label}"), f"<code>{run.decisions_sha256}</code>"]
         for records in runs
         for run in records
     ]
     caption = (
-        "SHA-256 of the decision log that --decisions writes of that run alone: the same log and settings give the "
-        "same bytes."
+        "SHA-256 of the log's file, and of the decision log that --decisions writes of that run alone: the same log "
+        "and settings give the same bytes."
     )
     return (
         '<section aria-labelledby="repeat"><h2 id="repeat">To repeat this</h2>'
         f"<pre tabindex=0>{escape(command)}</pre>"
         f'<p class="faint">Shadowtime {__version__}, Python {platform.python_version()}, {packages}; seed {seeds}.</p>'
-        f"{table(['run', 'decisions'], digests, 'Digests', caption) if digests else ''}</section>"
+        f"{table(['of', 'digest'], digests, 'Digests', caption) if digests else ''}</section>"
     )

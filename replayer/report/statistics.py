@@ -64,6 +64,27 @@ def tail_mean(waits: Integers) -> float | None:
     return float(np.partition(waits, -count)[-count:].mean())
 
 
+class WorseOff(NamedTuple):
+    """The user whose mean wait grew most: number, number of jobs, and growth in seconds."""
+
+    user_id: int
+    jobs: int
+    longer: float
+
+
+def worst_off(first: JobTimes, other: JobTimes) -> WorseOff | None:
+    """Return the user with at least `FEW` jobs whose mean wait grew most, by more than `NOTICED`; None without one."""
+    _, here, there = np.intersect1d(first.job_number, other.job_number, assume_unique=True, return_indices=True)
+    users, longer = first.user_id[here], other.wait[there] - first.wait[here]
+    named, user, jobs = np.unique(users, return_inverse=True, return_counts=True)
+    means = np.bincount(user, weights=longer.astype(np.float64), minlength=len(named)) / jobs
+    means[(named < 0) | (jobs < FEW)] = -np.inf
+    if not len(means) or means.max() <= NOTICED:
+        return None
+    at = int(means.argmax())
+    return WorseOff(int(named[at]), int(jobs[at]), float(means[at]))
+
+
 class PairedDifferences(NamedTuple):
     """Paired differences between the jobs of a run and the same jobs in the first run."""
 

@@ -113,9 +113,10 @@ def run_times(document: Row) -> str:
     if not rows:
         return ""
     obeyed = document["settings"]["obeyed"]
+    asked = document["requests_as_run_times"]["mean_absolute_error"]
     body = [
         [
-            escape(row["predictor"]),
+            escape(row["predictor"]) + (" (worse than the request)" if row["mean_absolute_error"] > asked else ""),
             *([escape(row["policy"])] if obeyed else []),
             f"{row['predictions']:,} of {row['jobs']:,}",
             cell(row["mean_absolute_error"], duration(row["mean_absolute_error"])),

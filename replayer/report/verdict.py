@@ -5,7 +5,7 @@ from typing import Any
 
 from shadowtime.replayer.comparison import RunRecord
 from shadowtime.replayer.report.affected_classes import groups
-from shadowtime.replayer.report.statistics import PairedDifferences, paired
+from shadowtime.replayer.report.statistics import FEW, PairedDifferences, paired, worst_off
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.formatting import duration, percent, slowdown
 from shadowtime.shared.statistics import Interval
@@ -14,7 +14,10 @@ Row = Mapping[str, Any]
 
 
 def verdict(document: Row, runs: Sequence[RunRecord]) -> str:
-    """Return the verdict in two sentences; empty if a policy has no mean slowdown.
+    """Return the verdict in a few sentences; empty if a policy has no mean slowdown.
+
+    The policy with the lowest mean slowdown is compared with the baseline. If others cannot be told apart from it, the
+    next columns decide: the mean wait, and then the longest wait.
 
     Parameters
     ----------
@@ -37,8 +40,16 @@ def verdict(document: Row, runs: Sequence[RunRecord]) -> str:
             "would do better."
         )
 
-    base, lowest = contenders(rows, baseline(document))
-    return f"{_what_is_best(rows, runs, base, lowest)} {_at_what_price(rows, runs, base, lowest)}"
+    lowest, following = _in_order(rows)[:2]
+    alike = _alike(rows, runs, lowest)
+    chosen, why = _decided(rows, runs, lowest, alike)
+    base = baseline(document)
+    if base == chosen:
+        base = next(place for place in (lowest, following) if place != chosen)
+    begins = _what_is_best(rows, runs, base, lowest, alike)
+    return " ".join(
+        filter(None, [begins, why, _at_what_price(rows, runs, base, chosen), _worse_than_requests(document)])
+    )
 
 
 def baseline(document: Row) -> int:
@@ -78,7 +89,49 @@ def limits(document: Row) -> str:
     )
 
 
-def _what_is_best(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lowest: int) -> str:
+def _alike(rows: Sequence[Row], runs: Sequence[RunRecord], lowest: int) -> list[int]:
+    """Return the policies whose slowdown differs from the lowest by no more than chance, in order of slowdown."""
+    least = rows[lowest]["mean_bounded_slowdown"]
+    return [
+        place
+        for place in _in_order(rows)
+        if place != lowest
+        and (rows[place]["mean_bounded_slowdown"] == least or _may_be_chance(runs, lowest, place, "slowdown"))
+    ]
+
+
+def _may_be_chance(runs: Sequence[RunRecord], first: int, other: int, figure: str) -> bool:
+    comparison = _paired(runs, first, other)
+    if comparison is None:
+        return False
+    low, high = getattr(comparison, figure).low, getattr(comparison, figure).high
+    return low is None or high is None or low <= 0 <= high
+
+
+def _decided(rows: Sequence[Row], runs: Sequence[RunRecord], lowest: int, alike: Sequence[int]) -> tuple[int, str]:
+    """Return the best policy by the columns after the slowdown, and a sentence on why; empty if no other is as good."""
+    if not alike:
+        return lowest, ""
+    left = sorted([lowest, *alike], key=lambda place: float(rows[place]["mean_wait"]))
+    first, *others = left
+    by_wait = [place for place in others if rows[place]["mean_wait"] == rows[first]["mean_wait"]]
+    by_wait += [place for place in others if place not in by_wait and _may_be_chance(runs, first, place, "wait")]
+    if not by_wait:
+        figures = _figures(rows, left, "mean_wait")
+        return first, f"By the mean wait ({figures}), {rows[first]['policy']} is the better one."
+    left = sorted([first, *by_wait], key=lambda place: (int(rows[place]["max_wait"]), place != lowest))
+    best = left[0]
+    figures = _figures(rows, left, "max_wait")
+    if rows[left[1]]["max_wait"] == rows[best]["max_wait"]:
+        return best, f"Neither their mean waits nor their longest waits ({figures}) tell them apart."
+    return best, f"By the longest wait ({figures}), {rows[best]['policy']} is the better one."
+
+
+def _figures(rows: Sequence[Row], places: Sequence[int], figure: str) -> str:
+    return ", ".join(f"{rows[place]['policy']} {duration(rows[place][figure])}" for place in places)
+
+
+def _what_is_best(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lowest: int, alike: Sequence[int]) -> str:
     following = _in_order(rows)[1]
     least = rows[lowest]["mean_bounded_slowdown"]
 
@@ -88,7 +141,19 @@ def _what_is_best(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, low
 
     next_one = "" if base == following else f", and {less_than(following)}, which was next"
     best = f"{rows[lowest]['policy']} had the lowest mean bounded slowdown, {slowdown(least)}"
+    if alike:
+        others = [f"{rows[place]['policy']} ({_more(rows, runs, place, lowest)})" for place in alike]
+        rest = "" if base == lowest or base in alike else f" It is {less_than(base)}."
+        return f"{best}, but {_and(others)} cannot be told apart from it.{rest}"
     return f"{best}: {less_than(base)}{next_one}."
+
+
+def _more(rows: Sequence[Row], runs: Sequence[RunRecord], place: int, lowest: int) -> str:
+    """Return how much higher a slowdown is than the lowest, with the interval of the difference."""
+    more = rows[place]["mean_bounded_slowdown"] - rows[lowest]["mean_bounded_slowdown"]
+    if not more:
+        return "the same"
+    return f"{slowdown(more)} more{_sure(runs, place, lowest).replace(' (', ', ').removesuffix(')')}"
 
 
 def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lowest: int) -> str:
@@ -108,11 +173,37 @@ def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lo
         if comparison
         else ""
     )
+    if comparison:
+        whom += f"; {_worst_user(runs, base, lowest, comparison)}"
     if comparison and comparison.later:
         whom += f", and {percent(comparison.later, '.0f')} of all jobs started later"
     longest, shorter = duration(b["max_wait"]), duration(a["max_wait"])
     most = f"was {longest}, as under {a['policy']}" if longest == shorter else f"was {longest}, not {shorter}"
     return f"Compared with {a['policy']}, jobs waited {mean} on average{whom}; the longest wait {most}."
+
+
+def _worst_user(runs: Sequence[RunRecord], base: int, chosen: int, comparison: PairedDifferences) -> str:
+    worst = worst_off(runs[base].jobs, runs[chosen].jobs)
+    if worst is None or comparison.users_worse is None:
+        return f"no user with {FEW} jobs waited longer by more than a minute on average"
+    return (
+        f"{percent(comparison.users_worse)} of users waited longer on average, user {worst.user_id} most: "
+        f"{duration(worst.longer)} ({worst.jobs:,} jobs)"
+    )
+
+
+def _worse_than_requests(document: Row) -> str:
+    """Return a sentence that names predictors that are worse than the request; empty if there are none."""
+    requests = (document.get("requests_as_run_times") or {}).get("mean_absolute_error")
+    worse = {
+        row["predictor"].partition("(")[0]: row["mean_absolute_error"]
+        for row in document.get("run_time_predictions", ())
+        if row["predictions"] and requests is not None and row["mean_absolute_error"] > requests
+    }
+    return " ".join(
+        f"Predictor {name} is worse than the requests: {duration(error)} off on average, requests {duration(requests)}."
+        for name, error in worse.items()
+    )
 
 
 def _in_order(rows: Sequence[Row]) -> list[int]:

@@ -96,10 +96,7 @@ class Machine(ReplaySource):
             return time
         if self._waiting:
             remark = self._left.describe([job for _, job in self._waiting.values()])
-            raise ReplayError(
-                f"deadlock: none of {len(self._waiting)} waiting jobs can start: {remark}; "
-                "leave out large jobs with a smaller --processors, or add capacity with --capacity"
-            )
+            raise ReplayError(f"deadlock: none of {len(self._waiting)} waiting jobs starts: {remark}")
         return None
 
     def _soonest(self) -> int | None:

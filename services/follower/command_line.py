@@ -106,6 +106,10 @@ def follow(
     rest_user: Annotated[
         str | None, typer.Option(metavar="NAME", help="slurm: whose token that is, if not of whoever runs this.")
     ] = None,
+    slurm_cluster: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="slurm: follow this cluster of slurmdbd, not the one of slurm.conf."),
+    ] = None,
     jobcomp: Annotated[
         str | None, typer.Option(metavar="HOST:PORT/TOPIC", help="slurm: look at once when jobcomp/kafka writes there.")
     ] = None,
@@ -144,6 +148,7 @@ def follow(
         rest=rest,
         rest_token_file=rest_token_file,
         rest_user=rest_user,
+        slurm_cluster=slurm_cluster,
         jobcomp=jobcomp,
         place=place,
         pools=pools,

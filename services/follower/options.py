@@ -29,6 +29,8 @@ class FollowOptions:
         File with the token for slurmrestd.
     rest_user
         Owner of that token. By default it is the user who runs the follower.
+    slurm_cluster
+        Name in slurmdbd of the cluster to follow, if it is not the one of slurm.conf (`-M`).
     jobcomp
         Kafka topic, HOST:PORT/TOPIC, whose messages start a poll at once.
     place
@@ -51,6 +53,7 @@ class FollowOptions:
     rest: str | None = None
     rest_token_file: Path | None = None
     rest_user: str | None = None
+    slurm_cluster: str | None = None
     jobcomp: str | None = None
     place: Path | None = None
     pools: Path | None = None
@@ -79,6 +82,8 @@ class FollowOptions:
         for name in ("rest_token_file", "rest_user"):
             if self.rest is None and getattr(self, name) is not None:
                 raise SettingsError(f"{OPTIONS[name]} needs --rest")
+        if self.rest is not None and self.slurm_cluster is not None:
+            raise SettingsError("--slurm-cluster and --rest exclude each other: a slurmrestd has one cluster")
         if self.rest is not None and self.via:
             raise SettingsError("--via and --rest exclude each other: with --rest, no command runs")
 
@@ -90,6 +95,7 @@ OPTIONS = {
     "rest": "--rest",
     "rest_token_file": "--rest-token-file",
     "rest_user": "--rest-user",
+    "slurm_cluster": "--slurm-cluster",
     "jobcomp": "--jobcomp",
     "place": "--from",
     "pools": "--pools",

@@ -1,7 +1,8 @@
 """The output of a topic: sentences for people, JSON lines for programs."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, BinaryIO, NamedTuple, Protocol, get_args
 
 import orjson
@@ -10,12 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shadowtime.shared.cli import say
 from shadowtime.shared.formatting import clock
 from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Event
-from shadowtime.shared.quoting import plain
+from shadowtime.shared.quoting import plain, quote
 from shadowtime.shared.stages import DEAD_LETTERS
 from shadowtime.shared.streaming import Message, Settings, subscribe
-from shadowtime.shared.text import UNKNOWN, RunContext, sentences
+from shadowtime.shared.text import UNKNOWN, RunContext, Sentence, sentences
 
 # The selection of messages, and of the jobs in them.
 
@@ -115,6 +117,12 @@ STYLES = {
 WIDEST = 16
 """The maximum width, in characters, of the column with the cluster or run. It is as wide as the longest name so far."""
 
+REPEATED = 60
+"""Seconds in which advice on a job is shown once."""
+
+MAX_ADVISED = 10_000
+"""The maximum number of jobs whose last advice is remembered."""
+
 MAX_RUNS = 1_000
 """The maximum number of remembered runs, and of remembered clusters."""
 
@@ -167,6 +175,7 @@ class Sentences:
         self._of = self._dead if topic == DEAD_LETTERS else self._living
         self._logs: dict[str, RunContext] = {}
         self._only: dict[str, str | None] = {}
+        self._advised: dict[tuple[str, int | None], tuple[int, int]] = {}
         self._widest = 0
 
     def note(self, message: Message) -> None:
@@ -208,10 +217,27 @@ class Sentences:
         log = self._logs.get(envelope.run, UNKNOWN)
         when, where = clock(envelope.event.time, log.unix_start), plain(self._place(envelope))
         for sentence in sentences(envelope, log):
-            if chosen.jobs is None or sentence.job in chosen.jobs:
-                yield when, where, Text(str(sentence), STYLES.get(sentence.kind, ""))
+            if (chosen.jobs is None or sentence.job in chosen.jobs) and (text := self._news(envelope, sentence)):
+                yield when, where, Text(text, STYLES.get(sentence.kind, ""))
         if isinstance(envelope.event, Decided) and (then := log.after(envelope.event)) != log:
             self._remember(envelope.run, then)
+
+    def _news(self, envelope: Envelope, sentence: Sentence) -> str | None:
+        """Return the text of a sentence; None if it repeats advice on a job within a minute.
+
+        Advice is repeated at each decision, for as long as the job waits.
+        """
+        if sentence.kind != "start":
+            return str(sentence)
+        key = envelope.run, sentence.job
+        time, left_out = self._advised.get(key, (-REPEATED, 0))
+        if time <= envelope.event.time < time + REPEATED:
+            self._advised[key] = time, left_out + 1
+            return None
+        if len(self._advised) >= MAX_ADVISED:
+            self._advised.clear()
+        self._advised[key] = envelope.event.time, 0
+        return f"{sentence} (also {left_out} times in the minute before)" if left_out else str(sentence)
 
     def _place(self, envelope: Envelope) -> str:
         cluster = envelope.cluster or envelope.run
@@ -235,6 +261,22 @@ def _dead_letter(message: Message) -> bytes:
     return orjson.dumps({**message.headers, "value": message.value.decode(errors="replace")})
 
 
+PATIENCE = 10
+"""Seconds after which a run without a message is reported: its name may be mistyped."""
+
+
+@asynccontextmanager
+async def reminding(run: str | None) -> AsyncIterator[Callable[[], object]]:
+    """Yield a function to call when a message of the run has arrived. Without a call within `PATIENCE`, say so once."""
+    text = f"no message of run {quote(run or '')} so far; still waiting; `shadowtime live` lists all runs"
+    timer = None if run is None else asyncio.get_running_loop().call_later(PATIENCE, say, text)
+    try:
+        yield (lambda: None) if timer is None else timer.cancel
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
 async def watch(
     settings: Settings, topic: str, wanted: MessageFilter, printer: Printer, *, beginning: bool, count: int | None
 ) -> None:
@@ -247,7 +289,7 @@ async def watch(
     """
     choose = Filter(wanted)
     shown = 0
-    async with aclosing(subscribe(settings, topic, beginning=beginning)) as batches:
+    async with aclosing(subscribe(settings, topic, beginning=beginning)) as batches, reminding(wanted.run) as arrived:
         async for batch in batches:
             for record in batch:
                 printer.note(record)
@@ -255,6 +297,7 @@ async def watch(
             if count is not None:
                 records = records[: count - shown]
             if records:
+                arrived()
                 printer.show(records)
             shown += len(records)
             if shown == count:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from shadowtime.services.runtime_distribution.cut_risks import PRICE as PRICE_OF_RISKS
+from shadowtime.services.runtime_distribution.cut_risks import CutRisk, CutRisks
 from shadowtime.services.runtime_distribution.downey import DowneyMean, DowneyMedian
 from shadowtime.services.runtime_distribution.empirical import Empirical, EmpiricalRequest
 from shadowtime.services.runtime_distribution.ensembles import Boosted, Experts, Mixture
@@ -65,6 +67,7 @@ class RuntimeDistribution(PredictingStage):
 
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened, PREDICTORS.build(parse(opened.runtime)))
+        self.cut_risks = CutRisks()
         self.revisions: Revisions | None = None
         """The predictions of the jobs in the system, if they are made anew; None if each is made once."""
         if is_anew(opened):
@@ -75,15 +78,17 @@ class RuntimeDistribution(PredictingStage):
     @staticmethod
     def price(opened: ClusterOpened) -> Price:
         """Return the upper limit of memory and work for the predictor of a run."""
-        price = PREDICTORS.price(parse(opened.runtime))
+        price = PREDICTORS.price(parse(opened.runtime)).plus(PRICE_OF_RISKS)
         return price.plus(PRICE_OF_REVISIONS) if is_anew(opened) else price
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Add the prediction of the job, if there is one, and the predictions of other jobs that have changed."""
-        if self.revisions is None:
-            return super().on_submitted(envelope, job)
-        envelope = super().on_submitted(self._revised(envelope, self.revisions), job)
-        self.revisions.add(job.job_number, envelope.run_time)
+        if self.revisions is not None:
+            envelope = self._revised(envelope, self.revisions)
+        envelope = super().on_submitted(envelope, job)
+        if self.revisions is not None:
+            self.revisions.add(job.job_number, envelope.run_time)
+        self.cut_risks.submit(job, envelope.run_time)
         return envelope
 
     def on_scheduling_point(self, envelope: Envelope, point: SchedulingPoint) -> Envelope:
@@ -96,6 +101,7 @@ class RuntimeDistribution(PredictingStage):
 
     def on_withdrawn(self, envelope: Envelope, withdrawn: JobWithdrawn, job: JobSubmitted) -> Envelope:
         """Forget the job's prediction."""
+        self.cut_risks.forget(withdrawn.job_number)
         if self.revisions is not None:
             self.revisions.forget(job.job_number)
         return envelope
@@ -122,7 +128,10 @@ class RuntimeDistribution(PredictingStage):
                 self.revisions.touch(ended.job_number)
             else:
                 self.revisions.forget(ended.job_number)
-        if not ended.requeued and ended.outcome != "killed":
+        if ended.outcome == "killed" and not ended.requeued:
+            self.cut_risks.forget(ended.job_number)
+        elif not ended.requeued:
+            self.cut_risks.learn(job.submitted, ended.own_run_time, cut=ended.outcome == "limit")
             if self.revisions is not None:
                 self.revisions.learn(job.submitted)
             self.predictor.learn_one(job.submitted, ended.own_run_time)
@@ -133,13 +142,22 @@ class RuntimeDistribution(PredictingStage):
         prediction: RunTimePrediction | None = self.predictor.predict_one(job)
         return prediction
 
+    def cut_risk_of(self, job: JobSubmitted) -> CutRisk | None:
+        """Return the risk of a job of being cut, as if it were submitted now; None if nothing is known of it."""
+        return self.cut_risks.of(job, self.run_time_of(job))
+
+    def longest_request(self, job: JobSubmitted) -> int:
+        """Return the longest request so far, in seconds, of the pool, partition and queue that the job enters."""
+        return self.cut_risks.longest(job)
+
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""
-        state = super().snapshot()
+        state = super().snapshot() | {"cut_risks": self.cut_risks.snapshot()}
         return state if self.revisions is None else state | {"revisions": self.revisions.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state that `snapshot` returned."""
         super().restore(state)
+        self.cut_risks.restore(state["cut_risks"])
         if self.revisions is not None:
             self.revisions.restore(state["revisions"])

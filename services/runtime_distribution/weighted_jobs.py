@@ -134,8 +134,8 @@ def price_of_users(window: int) -> Price:
 class UserHistories:
     """The last `window` ended jobs of each user.
 
-    The user whose last job ended longest ago is evicted first. At most `MAX_OWNERS` users are kept, and at most
-    `MAX_JOBS` jobs in all.
+    The user whose last job ended longest ago is evicted first. At most `users` are kept, and at most `MAX_JOBS` jobs
+    in all.
 
     Examples
     --------
@@ -147,9 +147,9 @@ class UserHistories:
     [[300, 3600, 4, -1], [200, 3600, 4, -1]]
     """
 
-    def __init__(self, window: int) -> None:
+    def __init__(self, window: int, users: int = MAX_OWNERS) -> None:
         self._window = window
-        self._most = min(MAX_OWNERS, MAX_JOBS // window)
+        self._most = min(users, MAX_JOBS // window)
         self._jobs: dict[int, Jobs] = {}
         self._none = np.zeros((0, 4), np.int64)
 

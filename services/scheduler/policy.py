@@ -71,7 +71,10 @@ class Policy(Protocol):
         return None
 
     def served(self, now: int, queue: Queue, idle: Integers) -> Integers | None:
-        """Return the rows of the queue in the order in which they are served; None if there is no single order."""
+        """Return the rows of the queue in the order in which they are served; None if there is no single order.
+
+        Explanations of waits show this order. It decides nothing: `schedule` does.
+        """
         return None
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> "Sequence[Output]":

@@ -86,6 +86,8 @@ class WaitBounds(PredictingStage):
         self, job: JobSubmitted, quantile: float, confidence: float, side: Side = "upper"
     ) -> tuple[WaitBound, ...]:
         """Return the bounds for a job as if it were submitted now; empty in a run without bounds on this side."""
+        if side == "upper":
+            return self.predictor.bounds_at(job, self.time, quantile, confidence)
         return self.predictor.sided_bounds_at(job, self.time, quantile, confidence, side)
 
     def ranges_at(self, job: JobSubmitted) -> tuple[WaitRanges, ...]:

@@ -3,16 +3,34 @@
 from typing import Literal, get_args, get_origin
 
 from shadowtime.services.catalogue import REGISTRIES, canonical
+from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.spec import Spec, parse
 
 
 def specs(option: str) -> list[str]:
-    """Return a SPEC for every class behind an option, and one more for each further choice of a key.
+    """Return a SPEC for every usable class behind an option, and one more for each further choice of a key.
 
     >>> [value for value in specs("policy") if value.startswith("fcfs")]
     ['fcfs', 'fcfs(distribution=prior)', 'fcfs(distribution=ignore)', 'fcfs(fallback=incremental)']
     """
-    return [spec for name in sorted(REGISTRIES[option].classes) for spec in choices(option, name)]
+    return [
+        spec for name in sorted(REGISTRIES[option].classes) if is_usable(option, name) for spec in choices(option, name)
+    ]
+
+
+def is_usable(option: str, name: str) -> bool:
+    """Return whether a class can be made with its default keys: it may need a library that is not installed."""
+    try:
+        canonical(option, name)
+    except SettingsError:
+        return False
+    return True
+
+
+def own_specs(option: str) -> list[str]:
+    """Return the `specs` of the classes that are no plug-ins: a fault of another plug-in must fail no test."""
+    others = set(REGISTRIES[option].classes.plugged_in())
+    return [spec for spec in specs(option) if parse(spec).name not in others]
 
 
 def choices(option: str, spec: str) -> list[str]:

@@ -25,11 +25,11 @@ from shadowtime.shared.messages import (
 from shadowtime.shared.spec import parse
 from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, contents, instances
-from shadowtime.testing.listed import specs
+from shadowtime.testing.listed import own_specs
 from shadowtime.testing.pipeline import InPipeline
 from shadowtime.testing.workloads import workloads
 
-RUNTIMES = st.deferred(lambda: st.sampled_from(specs("runtime")))
+RUNTIMES = st.deferred(lambda: st.sampled_from(own_specs("runtime")))
 
 
 def policy_of(spec: str) -> Policy:

@@ -28,7 +28,16 @@ if TYPE_CHECKING:
         whole_number,
         zone_of,
     )
-    from shadowtime.shared.accounting.job_numbers import LIFE, TASKS, number_of, tasks_of
+    from shadowtime.shared.accounting.job_numbers import (
+        FEDERATED,
+        FEDERATED_SPANS,
+        LIFE,
+        TASKS,
+        is_federated,
+        number_of,
+        task_of,
+        tasks_of,
+    )
     from shadowtime.shared.accounting.lives import DATED, Lives, in_order_of_time, joined_sizes, own_numbers, repeated
     from shadowtime.shared.accounting.machine_parts import NONE, MachineParts, gpus_of, parts_of_nodes, read_parts
     from shadowtime.shared.accounting.mapping import INSTANTS, NAMES, SPANS, Mapped, is_table, parse_columns, resolved

@@ -1,6 +1,7 @@
 """Job numbers for the tasks of arrays and for requeued jobs."""
 
 from shadowtime.shared.accounting.instants import whole_number
+from shadowtime.shared.bounds import MAX_INTEGER
 
 LIFE = 10**8
 """Increase of a job's number each time it is requeued. Slurm's own numbers are smaller."""
@@ -8,14 +9,60 @@ LIFE = 10**8
 TASKS = 2**22
 """A number of tasks that no Slurm array reaches. A requeued task's number increases by `TASKS` times `LIFE`."""
 
+FEDERATED = 2**32
+"""Least number that no job of a federation has."""
+
+MAX_TASKS = 4_000_002
+"""Least number of tasks that slurm.conf does not allow (`MaxArraySize`). Federated jobs have the numbers above it."""
+
+FEDERATED_SPANS = 43
+"""Multiples of `LIFE` that cover all job numbers of a federation, which have 32 bits: six for the cluster of origin."""
+
+MAX_PARTS = (TASKS - MAX_TASKS) // FEDERATED_SPANS - 1
+"""Least number of lives, or of tasks, for which a federated job has no number."""
+
 
 def number_of(job: int, task: int | None = None, life: int = 0) -> int:
     """Return the number of a Slurm job or array task in one of its lives, counted from 0.
 
+    In a federation, job numbers are `LIFE` or larger. Their numbers are among those of array tasks that cannot exist,
+    so that no two jobs share a number. Lives and tasks without a number get one above `MAX_INTEGER`.
+
     >>> number_of(4711), number_of(4711, life=1), number_of(85, task=4), number_of(85, task=4, life=1)
     (4711, 100004711, 500000085, 419430900000085)
+    >>> number_of(34_217_728, life=1), number_of(2**27), number_of(2**27, life=1), number_of(2**27, task=4)
+    (134217728, 400000334217728, 400004634217728, 400021834217728)
     """
-    return job + LIFE * (life if task is None else task + 1 + TASKS * life)
+    part, block = (life, 0) if task is None else (task + 1, life)
+    if not is_federated(job):
+        return job + LIFE * (part + TASKS * block)
+    if part > MAX_PARTS:
+        return MAX_INTEGER + 1 + job + FEDERATED * (part + TASKS * block)
+    high, low = divmod(job, LIFE)
+    return low + LIFE * (MAX_TASKS + high + FEDERATED_SPANS * part + TASKS * block)
+
+
+def is_federated(job: int) -> bool:
+    """Return whether a job number needs the range of federated jobs."""
+    return LIFE <= job < FEDERATED
+
+
+def task_of(number: int) -> tuple[int, int]:
+    """Return the job and the task of the first life of an array task, from its number.
+
+    >>> task_of(number_of(85, task=4)), task_of(number_of(2**27 + 1, task=0))
+    ((85, 4), (134217729, 0))
+    >>> task_of(number_of(2**27 + 1, task=4_600))
+    (134217729, 4600)
+    """
+    if number > MAX_INTEGER:
+        part, job = divmod(number - MAX_INTEGER - 1, FEDERATED)
+        return job, part - 1
+    high, low = divmod(number, LIFE)
+    if high < MAX_TASKS:
+        return low, high - 1
+    part, span = divmod(high - MAX_TASKS, FEDERATED_SPANS)
+    return span * LIFE + low, part - 1
 
 
 def tasks_of(text: str) -> list[int] | None:

@@ -130,14 +130,15 @@ def joined_sizes(
 def repeated(numbers: Integers, lives: Lives) -> Flags:
     """Return which rows repeat another row of the same job and submit time, shape (n,).
 
-    Two rows are the same if their start and end are equal. A row without an end repeats any other row of its life.
+    Two rows are the same if their start and end are equal. A row without an end repeats any other row of its life. So
+    does a row without a start: sacct prints the tasks of a cancelled array once more, as 1427_[0-29].
     """
-    going_on = lives.end == UNKNOWN
-    order = np.lexsort((lives.end, lives.start, going_on, lives.submit, numbers))
+    going_on, never = lives.end == UNKNOWN, ~lives.started
+    order = np.lexsort((lives.end, lives.start, never, going_on, lives.submit, numbers))
     same = (numbers[order][1:] == numbers[order][:-1]) & (lives.submit[order][1:] == lives.submit[order][:-1])
     twice = (lives.start[order][1:] == lives.start[order][:-1]) & (lives.end[order][1:] == lives.end[order][:-1])
     again = np.zeros(len(numbers), dtype=np.bool_)
-    again[order[1:]] = same & (twice | going_on[order][1:])
+    again[order[1:]] = same & (twice | going_on[order][1:] | never[order][1:])
     return again
 
 

@@ -1,6 +1,7 @@
 """The base of all command lines: remarks on standard error, errors on one line, no traceback for users."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -25,6 +26,10 @@ USAGE_ERROR: Any = typer.BadParameter.__base__
 messages = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
+TERMINATED = 143
+"""Exit status after SIGTERM, as a shell reports it."""
+
+
 def say(text: str) -> None:
     """Print a remark on standard error, on one line."""
     messages.print(one_line(text), markup=False)
@@ -40,8 +45,11 @@ def application(command: Callable[..., object]) -> typer.Typer:
 def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None:
     """Run a command line, then exit the process.
 
-    The exit status is 2 after an error, 130 after Ctrl-C, and 0 if standard output has been closed by its reader.
+    The exit status is 2 after an error, 130 after Ctrl-C, 143 after SIGTERM if the command says what an interruption
+    leaves behind, and 0 if standard output has been closed by its reader.
     """
+    if interrupted != "interrupted" and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)  # as batch systems send it: end child processes, and say so
     try:
         ended = _command(app)(standalone_mode=False, prog_name=_program()) if isinstance(app, typer.Typer) else app()
         if ended == INTERRUPTED:  # typer returns this after Ctrl-C
@@ -57,7 +65,8 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
         _fail(first_of(error))
     except USAGE_ERROR as error:
         if text := error.format_message():  # if there is no message, the help has been shown already
-            _fail(text[0].lower() + text[1:].removesuffix(".").replace("Value error, ", "") + _known_words(error))
+            text = _all_missing(error) or text[0].lower() + text[1:].removesuffix(".").replace("Value error, ", "")
+            _fail(text + _known_words(error))
         sys.exit(2)
     except MemoryError:
         _fail("out of memory")
@@ -73,6 +82,16 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
             sys.exit(0)
         say(f"error: standard output cannot be written: {error.strerror}")
         sys.exit(2)
+
+
+def _all_missing(error: Any) -> str | None:
+    """Return the text about all options that are missing, if several are; None for other errors."""
+    if not error.format_message().startswith("Missing option"):
+        return None
+    typed = {word.partition("=")[0] for word in sys.argv[1:]}
+    required = [option for option in error.ctx.command.params if option.required and option.opts[-1].startswith("-")]
+    lacking = [f"'{option.opts[-1]}'" for option in required if not typed & set(option.opts)]
+    return f"missing options {', '.join(lacking)}" if len(lacking) > 1 else None
 
 
 def _known_words(error: Any) -> str:
@@ -106,8 +125,15 @@ def _program() -> str | None:
 
 
 def _interrupted(remark: str) -> NoReturn:
-    say(remark)
-    sys.exit(INTERRUPTED)
+    terminated = signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    say(remark.replace("interrupted", "terminated", 1) if terminated else remark)
+    sys.exit(TERMINATED if terminated else INTERRUPTED)
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    """Interrupt the command as Ctrl-C does. A second SIGTERM is ignored, and marks the first."""
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _fail(reason: str) -> NoReturn:

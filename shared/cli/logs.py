@@ -1,7 +1,10 @@
 """Log lines, as text or as JSON, with fields for the run, sequence, partition and offset that they concern."""
 
 import logging
+import math
+import re
 import sys
+from collections import OrderedDict
 
 import orjson
 
@@ -56,6 +59,7 @@ def start_logging(log_format: str, stage: str | None = None, level: int = loggin
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(StructuredFormatter(json=log_format == "json", stage=stage))
     handler.addFilter(of_use)
+    handler.addFilter(OnceAMinute())
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for noisy in ("aiokafka", "faust", "mode"):
         logging.getLogger(noisy).setLevel(max(level, logging.WARNING))
@@ -70,6 +74,48 @@ def of_use(record: logging.LogRecord) -> bool:
     again = any(getattr(error, "retriable", False) and getattr(error, "errno", None) is not None for error in arguments)
     return not (again and record.name.startswith("aiokafka"))
 
+
+MAX_REMEMBERED = 1_000
+"""Maximum different log lines that are remembered."""
+
+_ADDRESS = re.compile(r"(?<=:|,) ?\d+|0x[0-9a-f]+")
+"""Ports and addresses of objects, which differ between log lines that say the same."""
+
+
+class OnceAMinute(logging.Filter):
+    """Filter that writes equal lines once a minute, with the number of those left out. Tracebacks always pass.
+
+    Examples
+    --------
+    >>> once = OnceAMinute()
+    >>> at = lambda time: logging.makeLogRecord({"created": time, "msg": "Kafka is away"})
+    >>> [record.getMessage() for record in (at(0), at(1), at(59), at(60), at(70)) if once.filter(record)]
+    ['Kafka is away', 'Kafka is away (and 2 times in the last minute)']
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._written: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is to be written. The number of left-out records may be added to it."""
+        if record.exc_info:
+            return True
+        key = record.name, _ADDRESS.sub("", record.getMessage())
+        written, left_out = self._written.get(key, (-math.inf, 0))
+        if 0 <= record.created - written < MINUTE:
+            self._written[key] = written, left_out + 1
+            return False
+        if left_out:
+            _add(record, f"and {left_out} times in the last minute")
+        self._written[key] = record.created, 0
+        self._written.move_to_end(key)
+        if len(self._written) > MAX_REMEMBERED:
+            self._written.popitem(last=False)
+        return True
+
+
+MINUTE = 60.0
 
 MAX_LINES = 20
 """Maximum lines per minute of a logger that input from outside can trigger. Further lines are only counted."""

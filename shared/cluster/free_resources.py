@@ -55,8 +55,15 @@ class FreeResources:
         return None
 
     def describe(self, jobs: Sequence[Job]) -> str:
-        """Return the largest job that does not fit on the idle machine, in words; if all jobs fit, the largest job."""
+        """Return the largest job that does not fit on the idle machine, in words, and what to do.
+
+        If all jobs fit, the policy is the reason.
+        """
         largest = sorted(jobs, key=lambda job: -job.processors)
-        shortages = ((job, self.lacking(job, job.processors)) for job in largest)
-        job, lacks = next((pair for pair in shortages if pair[1]), (largest[0], None))
-        return f"job {job.job_number} requests {lacks or f'{job.processors} processors; there are as many'}, all idle"
+        for job in largest:
+            if lacks := self.lacking(job, job.processors):
+                return (
+                    f"job {job.job_number} requests {lacks}, all idle; leave out large jobs with a smaller "
+                    "--processors, or add capacity with --capacity"
+                )
+        return "each of them fits on the idle machine, so the policy holds them back"

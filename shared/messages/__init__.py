@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     )
     from shadowtime.shared.messages.envelope import (
         EVENTS,
+        FOLLOWED,
         SCHEMA_VERSION,
+        SHADOW,
         ClusterClosed,
         ClusterOpened,
         Decided,

@@ -69,6 +69,9 @@ from shadowtime.shared.messages.predictions import (
 from shadowtime.shared.messages.samples import Sample
 from shadowtime.shared.messages.scores import Scores
 
+FOLLOWED, SHADOW = "live", "shadow"
+"""Names of the run of a followed cluster, and of the runs of its shadows, as parts of `run_name`."""
+
 
 def run_name(*parts: str) -> str:
     """Return the name of a run or a cluster. A long name, as of a policy with templates, is cut and gets a digest.
@@ -84,7 +87,9 @@ def run_name(*parts: str) -> str:
 
 
 __all__ = [
+    "FOLLOWED",
     "SCHEMA_VERSION",
+    "SHADOW",
     "CapacityChanged",
     "ClusterClosed",
     "ClusterOpened",

@@ -339,3 +339,12 @@ class Scores(FrozenModel):
     expected_starts: Annotated[tuple[ExpectedStartScores, ...], AtMost(MAX_EXPECTED_QUEUES + 1)] | None = None
     drifts: DriftScores | None = None
     prediction_workload: PredictionWorkloadScores | None = None
+
+    def __repr__(self) -> str:
+        policy = self.policy
+        wait = "" if policy.mean_wait is None else f", mean wait {policy.mean_wait:.0f} s"
+        slowdown = policy.mean_bounded_slowdown
+        times = "" if slowdown is None else f", mean bounded slowdown {slowdown:.2f}"
+        return f"<Scores: {policy.jobs:,} jobs{wait}{times}; .model_dump() has all>"
+
+    __str__ = __repr__

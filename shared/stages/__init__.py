@@ -11,7 +11,13 @@ if TYPE_CHECKING:
     from shadowtime.shared.stages.jobs_in_system import CHANGEABLE, JobsInSystem, RunningJob, new_request, only_priority
     from shadowtime.shared.stages.predicting_stage import PredictingStage
     from shadowtime.shared.stages.predictor import LastValue, Passthrough, Predictor
-    from shadowtime.shared.stages.questions import AdvisedStart, BoundsWaits, ForecastsStarts, PredictsRunTimes
+    from shadowtime.shared.stages.questions import (
+        AdvisedStart,
+        BoundsWaits,
+        ForecastsStarts,
+        PredictsRunTimes,
+        RiskOfRequests,
+    )
     from shadowtime.shared.stages.run_log import RunLog
     from shadowtime.shared.stages.snapshot import fingerprint, read_snapshot
     from shadowtime.shared.stages.stage import Stage, StageRun, chained, described, rejected

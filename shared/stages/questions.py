@@ -14,12 +14,32 @@ class AdvisedStart(NamedTuple):
     reason: str | None = None
 
 
+class RiskOfRequests(Protocol):
+    """The risk of one job of being cut, as a function of the time that it requests."""
+
+    def of(self, time: float) -> float:
+        """Return the probability that the job runs longer than `time`, in seconds."""
+        ...
+
+    def needed(self, risk: float) -> int:
+        """Return the shortest request with at most this risk, in seconds."""
+        ...
+
+
 @runtime_checkable
 class PredictsRunTimes(Protocol):
     """Questions to a stage that predicts run times."""
 
     def run_time_of(self, job: JobSubmitted) -> RunTimePrediction | None:
         """Return the prediction for a job if it were submitted now; None if there is none."""
+        ...
+
+    def cut_risk_of(self, job: JobSubmitted) -> RiskOfRequests | None:
+        """Return the risk of a job of being cut, as if it were submitted now; None if nothing is known of it."""
+        ...
+
+    def longest_request(self, job: JobSubmitted) -> int:
+        """Return the longest request so far, in seconds, of the pool, partition and queue that the job enters."""
         ...
 
 

@@ -8,8 +8,7 @@ cut, with 95 % intervals by a bootstrap of blocks of time.
 
 import json
 from collections.abc import Mapping
-from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -19,13 +18,13 @@ from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
-from shadowtime.services.processes.ask.advice import alternative
-from shadowtime.services.processes.ask.alternatives import AlternativeShape, marked, risk_of, shapes
+from shadowtime.services.processes.ask.advice import alternative, predicted_job
+from shadowtime.services.processes.ask.alternatives import AlternativeShape, marked
 from shadowtime.services.runtime_distribution.handler import RuntimeDistribution
 from shadowtime.services.scheduler.handler import Scheduler, starts_if_submitted
 from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.cli.command_line import application, run_app
-from shadowtime.shared.kernels.arrays import Flags, Integers
+from shadowtime.shared.kernels.arrays import Flags, Floats, Integers
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.stages.stage import Stage
 from shadowtime.shared.statistics.bootstrap import mean_over_time
@@ -33,8 +32,17 @@ from tests.benchmarks.logs import HELP, METAVAR, log
 
 KEY = key_of(0, "advice")
 SHARE = 0.1
+LOGGED = "requested_time", "run_time"
 POLICY = "easy:plan=requested"
 """Decides by requests: where predictions decide, what a job requests hardly matters to its wait."""
+
+
+class Piece(NamedTuple):
+    """One piece of advice: the stated risks of the job's own request and of the advised one, and this request."""
+
+    own: float | None
+    stated: float
+    requested_time: int
 
 
 class Lives:
@@ -80,6 +88,7 @@ class Advised(RuntimeDistribution):
     ) -> None:
         super().__init__(opened)
         self.held, self.machine, self.follow, self.risk = held, machine, follow, risk
+        self.pieces: dict[int, Piece] = {}
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Have a job ask as it is advised, if it is one of those."""
@@ -91,61 +100,93 @@ class Advised(RuntimeDistribution):
         return super().handle(envelope)
 
     def advised(self, job: JobSubmitted) -> JobSubmitted:
-        """Return the job as the table marks it."""
+        """Return the job as the table marks it, or as it is if nothing is advised."""
         own = AlternativeShape(job.requested_processors, job.requested_time or 0)
-        prediction = self.run_time_of(job)
-        if prediction is None or not any(prediction.histogram):
-            return job
-        double = (risk_of(own, own.processors, prediction.histogram) or 0.0) > self.risk
-        jobs = [
-            job.model_copy(update={"requested_processors": each.processors, "requested_time": each.requested_time})
-            for each in shapes(own, prediction.histogram, self.processors, moldable=False, double=double)
-        ]
-        asked = [(each, self.run_time_of(each)) for each in jobs]
+        predicted = predicted_job(self, job, self.risk, largest=0)
         (pool,) = self.held["scheduler"].pools
-        starts = starts_if_submitted(pool, job.time, asked)
-        found = [alternative(own, each, start, prediction) for each, start in zip(jobs, starts, strict=True)]
-        return next(each for each, row in zip(jobs, marked(found, self.risk), strict=True) if row.advised)
+        starts = starts_if_submitted(pool, job.time, predicted.asked)
+        rows = [
+            alternative(own, asked, start, predicted) for (asked, _), start in zip(predicted.asked, starts, strict=True)
+        ]
+        for (asked, _), row in zip(predicted.asked, marked(rows, self.risk), strict=True):
+            if row.advised:
+                self.pieces[job.job_number] = Piece(rows[0].cut, row.cut or 0.0, row.requested_time)
+                return asked
+
+        return job
 
 
-def followed(plan: RunPlan, follow: set[int], risk: float) -> tuple[Lives, int]:
-    """Return what became of the jobs where some follow the advice, and how many asked for something else by it."""
+def followed(plan: RunPlan, follow: set[int], risk: float) -> tuple[Lives, dict[int, Piece]]:
+    """Return what became of the jobs where some follow the advice, and the advice by job number."""
     held: dict[str, Scheduler] = {}
-    lives, changed = Lives(), 0
+    adviser: list[Advised] = []
+    lives = Lives()
 
     def opens(opened: ClusterOpened) -> Scheduler:
         held["scheduler"] = Scheduler(opened)
         return held["scheduler"]
 
-    own = dict(zip(*(plan.workload.columns[name].tolist() for name in ("job_number", "requested_time")), strict=True))
-
-    def watch(envelope: Envelope) -> None:
-        nonlocal changed
-        event = envelope.event
-        if isinstance(event, JobSubmitted) and event.requested_time != own[event.job_number]:
-            changed += 1
-        lives(envelope)
+    def advises(opened: ClusterOpened) -> Advised:
+        adviser.append(Advised(opened, held, machine, follow, risk))
+        return adviser[0]
 
     first, *others = STAGES
     machine = Asking(plan.workload, plan.capacity, plan.traits)
-    advised = partial(Advised, held=held, machine=machine, follow=follow, risk=risk)
-    stages = [Stage(first.name, first.reads, first.writes, advised)]
+    stages = [Stage(first.name, first.reads, first.writes, advises)]
     stages += [
         Stage(each.name, each.reads, each.writes, opens) if each.name == "scheduler" else each for each in others
     ]
-    EmbeddedReplay(plan.opened(), machine, [watch], stages=stages).run_to_end()
-    return lives, changed
+    EmbeddedReplay(plan.opened(), machine, [lives], stages=stages).run_to_end()
+    return lives, adviser[0].pieces
 
 
-def row(trace: str, policy: str, runtime: str, risk: float, jobs: int | None = None) -> dict[str, Any]:
+def tenths(stated: Floats, cut: Flags) -> list[dict[str, Any]]:
+    """Return the number of jobs, the mean stated risk and the share that was cut, for each tenth of stated risk."""
+    tenth = np.minimum((10 * stated).astype(np.int64), 9)
+    rows = [(at / 10, stated[tenth == at], cut[tenth == at]) for at in range(10)]
+    return [
+        {"from": begin, "jobs": len(risks), "stated": round(risks.mean(), 4), "cut": round(happened.mean(), 4)}
+        for begin, risks, happened in rows
+        if len(risks)
+    ]
+
+
+def calibration(pieces: Mapping[int, Piece], run_time: Mapping[int, int], own: Mapping[int, int]) -> dict[str, Any]:
+    """Return how the stated risks compare with what happened, by job number: run times and own requests in the log.
+
+    A job that was cut in the log has its run time there as if it had ended then. Its true run time is unknown, if it
+    is advised to ask for more: `near_at_most` counts all these as cut.
+    """
+    numbers = list(pieces)
+    times, asked = (np.array([of[number] for number in numbers], np.int64) for of in (run_time, own))
+    stated, requested = (np.array([getattr(pieces[number], name) for number in numbers]) for name in Piece._fields[1:])
+    risks = np.array([pieces[number].own for number in numbers])
+    cut, unknown = times > requested, (times > asked) & (requested > asked)
+    near = (stated >= 0.04) & (stated <= 0.06)
+    return {
+        "pieces": len(pieces),
+        "shorter_same_longer": [int(np.sum(np.sign(requested - asked) == sign)) for sign in (-1, 0, 1)],
+        "near": int(near.sum()),
+        "near_cut": round(cut[near].mean(), 4) if near.any() else None,
+        "near_at_most": round((cut | unknown)[near].mean(), 4) if near.any() else None,
+        "highest": round(stated.max(), 6),
+        "own": tenths(risks, times > asked),
+        "advised": tenths(stated, cut),
+    }
+
+
+def row(
+    trace: str, policy: str, runtime: str, risk: float, jobs: int | None = None, share: float = SHARE
+) -> dict[str, Any]:
     """Return the figures of one log; seconds, shares in 0 to 1."""
     name, workload = log(trace, jobs)
     plan = RunPlan(policy, name, workload, configure(policy, runtime))
     before = Lives()
     EmbeddedReplay(plan.opened(), plan.source(), [before]).run_to_end()
     numbers, submitted = workload.columns["job_number"], workload.columns["submit_time"]
-    chosen = uniform(KEY, numbers, 0) < SHARE
-    after, changed = followed(plan, set(numbers[chosen].tolist()), risk)
+    chosen = uniform(KEY, numbers, 0) < share
+    after, pieces = followed(plan, set(numbers[chosen].tolist()), risk)
+    own, run_time = (dict(zip(numbers.tolist(), workload.columns[name].tolist(), strict=True)) for name in LOGGED)
     (wait, cut), (new_wait, new_cut) = before.columns(numbers), after.columns(numbers)
 
     def interval(values: Any, of: Flags) -> list[float | None]:
@@ -160,7 +201,8 @@ def row(trace: str, policy: str, runtime: str, risk: float, jobs: int | None = N
         "runtime": runtime,
         "risk": risk,
         "jobs": int(chosen.sum()),
-        "asked_otherwise": changed,
+        "asked_otherwise": sum(piece.requested_time != own[number] for number, piece in pieces.items()),
+        "calibration": calibration(pieces, run_time, own),
         "mean_wait": interval(wait, chosen),
         "mean_wait_advised": interval(new_wait, chosen),
         "wait_difference": interval(new_wait - wait, chosen),

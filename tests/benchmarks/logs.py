@@ -17,7 +17,7 @@ class Log(NamedTuple):
     workload: Workload
 
 
-SIZES = {"KTH": 100, "SDSC-SP2": 128, "CTC": 338, "HPC2N": 240}
+SIZES = {"KTH": 100, "SDSC-SP2": 128, "CTC": 338, "HPC2N": 240, "Mira": 49_152}
 """Processors of the machines."""
 
 METAVAR = "LOG[@PROCESSORS]"

@@ -169,6 +169,7 @@ class SlurmCluster:
             env=self.environment | ({"HOME": "/tmp", "USER": user} if user else {}),
             capture_output=True,
             text=True,
+            errors="surrogateescape",  # squeue cuts names off within a character
             timeout=SECONDS,
             check=False,
         )

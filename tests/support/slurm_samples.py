@@ -68,7 +68,7 @@ def spelled_out(tasks: str) -> list[int]:
 
 def joined(parts: list[dict[str, str]]) -> Life:
     first, last = parts[0], parts[-1]
-    never = first["NodeList"] == "None assigned"
+    never = first["NodeList"] == "None assigned" or first["Start"] == "None"
     limit = last["TimelimitRaw"]
     return Life(
         int(first["Submit"]),

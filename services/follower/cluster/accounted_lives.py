@@ -1,6 +1,8 @@
 """Observations of job lives from accounting records."""
 
-from collections.abc import Iterable, Mapping
+import logging
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +10,7 @@ import numpy as np
 
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
 from shadowtime.shared.accounting import (
-    LIFE,
-    TASKS,
+    FIELDS,
     TEXTS,
     UNKNOWN,
     AccountingRows,
@@ -19,30 +20,45 @@ from shadowtime.shared.accounting import (
     joined_sizes,
     repeated,
     sacct,
+    task_of,
     zone_of,
 )
 from shadowtime.shared.bounds import MAX_DURATION, MAX_TIME
+from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.cluster import OUTCOMES
 from shadowtime.shared.errors import FollowError, TraceError
 
+log = logging.getLogger("shadowtime.follow.accounting")
+log.addFilter(FewAMinute())
 
-def observations_in(path: Path, source: str) -> list[JobObservation]:
-    """Return the observations in a file with output of sacct.
+FEW = 10
+"""Number of unreadable rows that are left out, however few others there are."""
+
+
+def observations_of_rows(rows: Iterable[Sequence[str]], source: str) -> tuple[list[JobObservation], int]:
+    """Return the observations in rows of sacct's `FIELDS`, and the number of rows that cannot be read.
+
+    Such a row is left out and logged with the `source` of the rows. It cannot be read at the next attempt either.
 
     Raises
     ------
     FollowError
-        If the file is cut off or invalid. The message names the source of the file (`source`).
+        If more than half of the rows, and more than `FEW`, cannot be read: then the format is not understood.
     """
-    try:
-        rows = sacct.read(path, Reading())
-    except TraceError as error:
-        raise FollowError(str(error).replace(str(path), source)) from None
-    if rows.odd.count:
-        raise FollowError(f"{source}: {rows.odd.quoted}")
-    if "line cut off" in rows.left_out:
-        raise FollowError(f"{source}: its output is cut off")
-    return observations_of(rows) if len(rows) else []
+    with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
+        file = Path(folder) / "rows"
+        with file.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as out:
+            out.writelines("|".join(row) + "\n" for row in (FIELDS, *rows))
+        try:
+            read = sacct.read(file, Reading())
+        except TraceError as error:
+            raise FollowError(str(error).replace(str(file), source)) from None
+    refused = read.odd.count
+    if refused > max(FEW, len(read)):
+        raise FollowError(f"{source}: {refused:,} of {refused + len(read):,} rows cannot be read: {read.odd.quoted}")
+    if refused:
+        log.warning("%s: left out %d rows that cannot be read, such as: %s", source, refused, read.odd.quoted)
+    return observations_of(read) if len(read) else [], refused
 
 
 def observations_of(rows: AccountingRows) -> list[JobObservation]:
@@ -62,14 +78,12 @@ def observations_of(rows: AccountingRows) -> list[JobObservation]:
     for row, time, processors in resized:
         sizes.setdefault(row, []).append((time, processors))
     usable = ~(again | joined | (numbers == UNKNOWN) | (lives.submit == UNKNOWN))
-    tasks = np.where(rows.column("life_step") == LIFE * TASKS, numbers // LIFE - 1, -1)
-    jobs = np.where(tasks >= 0, numbers % LIFE, numbers)
+    keys = [(*task_of(number), submit) for number, submit in zip(numbers.tolist(), lives.submit.tolist(), strict=True)]
     words = [[list(rows.words(name).values)[code] for code in rows.words(name).codes.tolist()] for name in TEXTS]
     amounts = {name: rows.column(name).tolist() for name in ("nodes", "memory", "gpus", "whole_nodes")}
     instants = {"eligible": lives.eligible, "start": lives.start, "end": lives.end, "run_time": lives.run_time}
     amounts |= {name: column.tolist() for name, column in instants.items()}
     amounts |= {"limit": limit.tolist(), "processors": size.tolist(), "status": status.tolist()}
-    keys = np.stack([jobs, tasks, lives.submit], axis=1).tolist()
     return [
         observation_of(
             LifeKey(*keys[row]),

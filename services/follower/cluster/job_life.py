@@ -31,7 +31,8 @@ class JobLife:
     """The published state of a life. Its wait began at `since`, its last event was at `at`, and it ended at `over`.
 
     `index` counts the lives of the job from 0. `asked` has the published request and owner, `expected` the start that
-    the cluster expects.
+    the cluster expects. `restarts` is the number of requeues with which the cluster has shown the life; None if only
+    accounting or the log has it.
     """
 
     key: LifeKey
@@ -44,6 +45,7 @@ class JobLife:
     over: int | None = None
     asked: dict[str, Any] = field(default_factory=dict)
     expected: int | None = None
+    restarts: int | None = None
 
     @property
     def open(self) -> bool:
@@ -54,6 +56,14 @@ class JobLife:
     def in_system(self) -> bool:
         """Whether the life waits or runs, as published."""
         return self.reported in ("waiting", "running", "suspended")
+
+    def may_be(self, observation: JobObservation) -> bool:
+        """Return whether a picture with the submission of the life can show the life, and not a later one."""
+        if self.restarts is not None:
+            return observation.life is None or observation.life <= self.restarts
+        if observation.state == "waiting":
+            return self.started is None and self.over is None
+        return observation.start is None or self.started is None or observation.start == self.started
 
     def runs_at(self, time: int | None, seen: JobObservation | None, *, shown: bool) -> bool:
         """Return whether the life ran at `time`. Published times count; without a published end, those of `seen` count.

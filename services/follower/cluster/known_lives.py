@@ -1,6 +1,7 @@
 """The known lives of jobs, indexed by key, number and job."""
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 from shadowtime.services.follower.cluster.job_life import JobLife
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
@@ -31,6 +32,56 @@ class KnownLives:
         """Return all lives of the job of `key`."""
         return self._of_job.get((key.job, key.task), [])
 
+    def in_picture(self, observation: JobObservation, at: int) -> tuple[JobObservation, bool]:
+        """Return an observation of a picture with the key of its life, and whether its end is certain.
+
+        While a job is requeued, its number of requeues has grown, but its times are no longer those of the life that
+        ends. If its node does not answer, the next life keeps the submission.
+        """
+        lives = self._with_submission(observation.key)
+        known = next((life for life in lives if life.restarts is not None and life.restarts == observation.life), None)
+        same = known or next((life for life in lives[-1:] if life.may_be(observation)), None)
+        unsure = observation.state == "over" and (
+            observation.end is None
+            or (observation.end > at and known is None)
+            or (observation.end == observation.start and bool(lives) and same is None)  # cancelled while it is requeued
+        )
+        if not lives:
+            return observation, not unsure
+        same = same or (lives[-1] if unsure else None)
+        key = lives[-1].key._replace(again=len(lives)) if same is None else same.key
+        return replace(observation, key=key) if key != observation.key else observation, not unsure
+
+    def in_accounting(self, observation: JobObservation, seen: Mapping[LifeKey, JobObservation]) -> JobObservation:
+        """Return an observation of accounting with the key of its life. `seen` has the last observation of each life.
+
+        Accounting has one row for all lives with the same submission. A later life overwrites it when it starts. Then
+        the start in a row without duration is that of the later life, and the end that of the life before.
+        """
+        lives = self._with_submission(observation.key)
+        if not lives:
+            return observation
+        if observation.state != "over":
+            return replace(observation, key=lives[-1].key)
+
+        def start_of(life: JobLife) -> int | None:
+            other = seen.get(life.key)
+            return life.started if life.started is not None or other is None else other.start
+
+        same = next(
+            (life for life in lives if start_of(life) is not None and start_of(life) == observation.start), None
+        )
+        if same is None:
+            same = next((life for life in lives if life.open), lives[-1])
+            if observation.start == observation.end and start_of(same) is not None:
+                observation = replace(observation, start=start_of(same), run_time=None)
+        return replace(observation, key=same.key)
+
+    def _with_submission(self, key: LifeKey) -> list[JobLife]:
+        return sorted(
+            (life for life in self.of_job(key) if life.key.submit == key.submit), key=lambda life: life.key.again
+        )
+
     def too_many(self, key: LifeKey) -> bool:
         """Return whether a job has `MAX_LIVES` lives. No real job has so many.
 
@@ -44,9 +95,9 @@ class KnownLives:
         The new life follows the known lives of its job, but precedes lives with later submissions. A life that is
         known from events of the log is not added again. It gets its true key instead.
         """
-        job, task, submit = observation.key
+        job, task, submit, _ = observation.key
         of_job = self.of_job(observation.key)
-        later = [other.index for other in of_job if other.key.submit > submit]
+        later = [other.index for other in of_job if other.key > observation.key]
         index = min(later) - 1 if later else max((other.index for other in of_job), default=-1) + 1
         index = max(index, 0) if observation.life is None else observation.life
         while (number := number_of(job, None if task < 0 else task, index)) in self.by_number:

@@ -11,7 +11,7 @@ from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.accounting import MachineParts
 from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.cluster import Source
-from shadowtime.shared.errors import FollowError
+from shadowtime.shared.errors import ContradictionError, FollowError
 from shadowtime.shared.messages import ClusterOpened, Event, Pool
 from shadowtime.shared.quoting import truncate
 from shadowtime.shared.streaming import Route
@@ -58,7 +58,8 @@ class SourceLoad:
     `answers` counts polls, and `failures` counts failed polls. `seconds` is the total duration of polls. `behind` is
     the lag in seconds. `share` is the share of the scheduler's time that the follower took. It is None if the cluster
     does not report this share. `late` counts late events, `guessed` guessed ends, `left_out` lives that are not
-    published, and `refused` invalid lines.
+    published, `refused` invalid lines, and `held_back` events that would have broken an invariant. `failure` says why
+    the last poll failed. If `contradicted`, two answers of the cluster contradict each other, and neither is believed.
     """
 
     answers: int = 0
@@ -70,14 +71,39 @@ class SourceLoad:
     guessed: int = 0
     left_out: int = 0
     refused: int = 0
+    held_back: int = 0
+    failure: str = ""
+    contradicted: bool = False
+    left_out_partitions: frozenset[str] = frozenset()
 
     def take(self, mirror: Mirror) -> None:
         """Copy the counts of a mirror. Warn if more lives are left out than before: a setting may be wrong."""
-        self.late, self.guessed = mirror.late, mirror.guessed
+        self.late, self.guessed, self.held_back = mirror.late, mirror.guessed, mirror.held_back
         if (left_out := mirror.left_out.total()) > self.left_out:
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in mirror.left_out.items())
-            log.warning("jobs left out so far: %s", reasons)
+            reasons = (
+                f"{count:,} {reason}" + (f", such as {', '.join(named)}" if (named := mirror.named.get(reason)) else "")
+                for reason, count in mirror.left_out.items()
+            )
+            log.warning("jobs left out so far: %s", "; ".join(reasons))
         self.left_out = left_out
+        if (unknown := mirror.rooms.unknown) != self.left_out_partitions:
+            self.left_out_partitions = unknown
+            if unknown:
+                log.warning(
+                    "the run has no pool for the partitions %s: their jobs are left out; "
+                    "to include them, follow the cluster as a new run: --run NAME",
+                    truncate(", ".join(sorted(unknown))),
+                )
+
+    def failed(self, error: FollowError) -> None:
+        """Count a failed poll, and keep its reason."""
+        self.failures += 1
+        self.failure = truncate(str(error))
+        self.contradicted = isinstance(error, ContradictionError)
+
+    def succeeded(self) -> None:
+        """Note that the last poll succeeded."""
+        self.failure, self.contradicted = "", False
 
     def asked(self, seconds: float) -> None:
         """Count a poll and its duration in seconds."""

@@ -12,13 +12,19 @@ Its rules:
    missing from a whole snapshot. A later life of a job is also in doubt if the previous life is unknown. While a
    life is in doubt, nothing is emitted, as unknown events may come first. After `patience`, the doubt is resolved by
    a guess.
+5. A requeued job that is completing shows the number of its next life, and an end in the future. Its end is unknown:
+   the life is missing.
+6. No two lives of a job run at once, and the jobs of a pool never hold more processors than its nodes have. An event
+   that would break this is held back until accounting was asked about its job, and counted (`held_back`).
 """
 
+import logging
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from shadowtime.services.follower.cluster.invariants import first_broken
 from shadowtime.services.follower.cluster.job_life import JobLife, as_before, published_observation
 from shadowtime.services.follower.cluster.known_lives import KnownLives
 from shadowtime.services.follower.cluster.name_table import NameTable
@@ -28,8 +34,13 @@ from shadowtime.services.follower.cluster.pool_sizes import ObservedCapacity
 from shadowtime.services.follower.cluster.queue_order import as_queued
 from shadowtime.shared.accounting import MachineParts
 from shadowtime.shared.bounds import MAX_INTEGER
+from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.cluster import PLACE
 from shadowtime.shared.messages import CapacityChanged, Event, JobSubmitted, OfJob, SchedulingPoint, moment
+from shadowtime.shared.quoting import quote
+
+log = logging.getLogger("shadowtime.follow.mirror")
+log.addFilter(FewAMinute())
 
 LAG = 60
 """Seconds that accounting may need to store a message."""
@@ -38,7 +49,10 @@ KEEP = 7_200
 """Seconds for which a life that is over is remembered. Observations of lives that ended earlier are ignored."""
 
 
-COUNTS = ("now", "until", "late", "guessed")
+COUNTS = ("now", "until", "late", "guessed", "held_back")
+
+NAMED = 5
+"""Number of left-out jobs that are named for each reason, the last ones."""
 
 
 class Mirror:
@@ -57,15 +71,20 @@ class Mirror:
     """
 
     def __init__(self, parts: MachineParts, names: NameTable, begin: int, patience: int = 600) -> None:
-        self.parts = parts
         self.names = names
         self.begin = self.now = begin
         self.until = begin
         """Instant up to which everything is known. `now` is the last instant with an emitted event."""
         self.patience = patience
         self.left_out: Counter[str] = Counter()
-        """Number of lives that are left out, by reason."""
-        self.late = self.guessed = 0
+        """Number of lives that were left out so far, by reason."""
+        self.named: dict[str, list[str]] = {}
+        """The last jobs that were left out, by reason."""
+        self.late = self.guessed = self.held_back = 0
+        self._held_back: dict[LifeKey, int] = {}
+        self._oversubscribed: set[int] = set()
+        self._renewed: dict[LifeKey, int] = {}
+        """Times since which jobs wait anew with an old submission. Most of them get a new one within seconds."""
         self._missing: dict[LifeKey, int] = {}
         self._after_unknown: dict[LifeKey, int] = {}
         self.lives = KnownLives()
@@ -74,43 +93,78 @@ class Mirror:
         self._shown: set[LifeKey] = set()
         self._due: deque[tuple[int, list[Event]]] = deque()
 
+    @property
+    def parts(self) -> MachineParts:
+        """Pools of the cluster, and the known partitions and nodes of each."""
+        return self.rooms.parts
+
     def take(self, observations: Iterable[JobObservation], at: int, *, whole: bool = False) -> None:
         """Apply observations of time `at`. A `whole` snapshot has every job that waits or runs.
 
         O(observations), and for a whole snapshot also O(known lives).
         """
         observations = list(observations) if whole else sorted(observations, key=self.lives.order)
+        if whole:
+            pictured = [self.lives.in_picture(observation, at) for observation in observations]
+            self._renewed = {
+                observation.key: self._renewed.get(observation.key, at)
+                for observation, _ in pictured
+                if observation.key.again and observation.state == "waiting" and observation.key not in self.lives.by_key
+            }
+            observations = [
+                observation
+                for observation, certain in pictured
+                if certain and at - self._renewed.get(observation.key, -LAG) >= LAG
+            ]
+            for observation, certain in pictured:
+                if not certain and observation.key not in self.lives.by_key:
+                    self._after_unknown.setdefault(observation.key, at)
+
         for observation in observations:
             self._see(observation, at if whole else None)
         known = self.lives.by_key
         self._missing = {key: since for key, since in self._missing.items() if key in known}  # `new` changes keys
         if whole:
             self._shown = {other.key for other in observations}
-            seen = self._shown | {key for key, observation in self._observations.items() if observation.state == "over"}
+            over = {key for key, observation in self._observations.items() if observation.state == "over"}
             for life in self.lives:
-                if life.open and life.key not in seen:
+                if life.open and life.key not in self._shown and life.key not in over:
                     self._missing.setdefault(life.key, at)
+                if life.reported == "left out" and life.over is None and life.key not in self._shown:
+                    life.over = self.now
 
     @property
     def doubts(self) -> set[LifeKey]:
         """Keys of the lives in doubt."""
-        return {*self._missing, *self._after_unknown}
+        return {*self._missing, *self._after_unknown, *self._held_back}
 
-    def answered(self, observations: Iterable[JobObservation], at: int) -> None:
+    def answered(self, observations: Iterable[JobObservation], at: int) -> set[LifeKey]:
         """Resolve doubts about missing lives by the complete answer of accounting. Call `take` with the answer before.
 
         A life that waits according to the answer really waits: squeue omits the last task of an array with a step. A
-        life that has not started and is not in the answer was cancelled. All other doubts are resolved by a guess
-        after at most `LAG` seconds.
+        life that has not started and is not in the answer was cancelled. Pictures have shown a life, and it runs
+        according to the answer: then it remains in doubt for all of `patience`, and its key is returned. All other
+        doubts are resolved by a guess after at most `LAG` seconds.
         """
-        states = {observation.key: observation.state for observation in observations}
+        answers = (self.lives.in_accounting(observation, self._observations) for observation in observations)
+        states = {observation.key: observation.state for observation in answers}
         for key in [key for key in self._missing if self.lives.by_key[key].started is None]:
             if states.get(key) == "waiting":
                 del self._missing[key]
             elif key not in states:
                 self._let_go(key, at)
 
-        self._guess(at, min(LAG, self.patience))
+        going_on = ("running", "suspended")
+        kept = {
+            key for key in self._missing if self.lives.by_key[key].restarts is not None and states.get(key) in going_on
+        }
+        self._guess(at, min(LAG, self.patience), kept)
+        return kept
+
+    def nodes_of(self, key: LifeKey) -> str:
+        """Return the nodes on which a life was last seen; nothing if it was not seen by this process."""
+        seen = self._observations.get(key)
+        return "" if seen is None else seen.node_list
 
     def release(self, until: int, *, beat: bool = True) -> None:
         """Make all known events up to an instant ready to emit. With `beat`, the instant always has a scheduling point.
@@ -118,7 +172,7 @@ class Mirror:
         Nothing becomes ready while lives are in doubt. O(lives that were observed and are not over).
         """
         self._guess(until, self.patience)
-        if self.doubts or self._due:
+        if self._missing or self._after_unknown or self._due:
             return
         present = self.now + 1
         self.until = until = max(until, present)
@@ -130,7 +184,9 @@ class Mirror:
             if not life.in_system and (pool is None or not self.rooms.fits(observation, pool)):
                 continue  # the job waits here until the growth of its pool is published
             asked = self.names.asked(observation, pool) | {"priority": order.get((key.submit, life.number))}
-            events = list(pending_events(life, observation, asked, self.lives.end_before(life), present, until))
+            if (earliest := self._earliest(life)) is None:
+                continue
+            events = list(pending_events(life, observation, asked, earliest, present, until))
             if not events and observation.state == "over" and not life.in_system and (observation.end or 0) <= until:
                 life.reported, life.over = (
                     "left out",
@@ -144,12 +200,51 @@ class Mirror:
         for time in {time for time, *_ in due} | ({until} if beat else set()):
             due.append((time, PLACE[SchedulingPoint], 0, SchedulingPoint(time=time)))
         due.sort(key=lambda row: row[:3])
+        if self._holds_back([event for *_, event in due], until):
+            return
         for time, _, _, event in due:
             if not self._due or self._due[-1][0] != time:
                 self._due.append((time, []))
             self._due[-1][1].append(event)
 
         self.lives.forget(self.now - KEEP)
+
+    def _earliest(self, life: JobLife) -> int | None:
+        """Return the earliest time at which the wait of a life may have begun: the end of the life before.
+
+        None if the life has the submission of the life before, whose end is not known yet.
+        """
+        if life.key.again and life.reported == "nothing":
+            before = self.lives.by_key.get(life.key._replace(again=life.key.again - 1))
+            if before is not None and before.open:
+                seen = self._observations.get(before.key)
+                return seen.end if seen is not None and seen.state == "over" else None
+        return self.lives.end_before(life)
+
+    def _holds_back(self, events: Sequence[Event], until: int) -> bool:
+        """Return whether an event would break an invariant, and must wait for accounting.
+
+        After `LAG` seconds, a pool without enough processors is taken to be oversubscribed. Another life that still
+        runs is taken to have ended.
+        """
+        broken = first_broken(events, self.lives, self._observations, self.rooms, self._oversubscribed)
+        if broken is None:
+            self._held_back.clear()
+            return False
+        if broken.life.key not in self._held_back:
+            self._held_back[broken.life.key] = until
+            self.held_back += 1
+            log.warning("job %s is held back, accounting is asked: %s", broken.life.key.job_id, broken.reason)
+        if until - min(self._held_back.values()) <= min(LAG, self.patience):
+            return True
+        self._held_back.clear()
+        if broken.pool is not None:
+            self._oversubscribed.add(broken.pool)
+            return self._holds_back(events, until)
+        if broken.other is not None:
+            self.guessed += 1
+            self._let_go(broken.other.key, broken.time)
+        return True
 
     def next_time(self) -> int | None:
         """Return the time of the next instant that is ready; None if there is none yet."""
@@ -184,6 +279,10 @@ class Mirror:
 
     def _see(self, observation: JobObservation, at: int | None) -> None:
         """Apply an observation. `at` is the time of a whole snapshot, None for any other observation."""
+        if at is None:
+            observation = self.lives.in_accounting(observation, self._observations)
+            if observation.state != "over" and observation.key in self._shown:
+                return  # the picture knows better: Slurm moves the start of a job whose nodes are woken
         life = self.lives.by_key.get(observation.key)
         if life is None:
             if observation.state == "over" and (
@@ -194,17 +293,22 @@ class Mirror:
             if self.lives.too_many(observation.key):
                 return
             life = self.lives.new(observation)
+            self._after_unknown.pop(life.key, None)
             if life.reported == "nothing":
                 self._judge(life, observation, at)
             for after in self.lives.of_job(life.key):
                 if after.index == life.index + 1:
                     self._after_unknown.pop(after.key, None)
+        elif life.reported == "left out":
+            self._reconsider(life, observation, at)
         elif life.open and self.rooms.unusable(observation) is not None:  # keep the earlier resources of the life
             observation = as_before(
                 observation, self._observations.get(observation.key) or published_observation(life, self.parts)
             )
 
         self.names.bind(observation, life.asked)
+        if at is not None:
+            life.restarts = observation.life
         if life.open:
             before = self._observations.get(observation.key)
             if before is None or before.state != "over" or observation.state == "over":
@@ -213,29 +317,52 @@ class Mirror:
         if observation.state == "over" or at is not None:
             self._missing.pop(observation.key, None)
 
+    def _reconsider(self, life: JobLife, observation: JobObservation, at: int | None) -> None:
+        """Include a life that was left out, and that a picture shows to fit now. Record the end of any other life."""
+        if observation.state == "over":
+            life.over = self.now if observation.end is None else observation.end
+        elif at is not None and self._unusable(life, observation) is None:
+            life.reported, life.over = "nothing", None
+
+    def _unusable(self, life: JobLife, observation: JobObservation) -> str | None:
+        """Return the reason why a life cannot be published; None if it can."""
+        return "without a number of its own" if life.number > MAX_INTEGER else self.rooms.unusable(observation)
+
     def _judge(self, life: JobLife, observation: JobObservation, at: int | None) -> None:
         """Leave out a new life that cannot be emitted. Put it in doubt if its previous life is unknown."""
-        reason = "without a number of its own" if life.number > MAX_INTEGER else self.rooms.unusable(observation)
+        reason = self._unusable(life, observation)
         if at is None and self.lives.is_part(life, observation.start, self._observations, self._shown):
             reason = "told as a part of a run that is known"
         if reason is not None:
             self.left_out.update([reason])
-            life.reported, life.over = "left out", self.now
+            named = f"{life.key.job_id} in {quote(observation.partition)}"
+            self.named[reason] = [*self.named.get(reason, ()), named][-NAMED:]
+            life.reported, life.over = "left out", self.now if observation.state == "over" else None
         recent = life.key.submit > max(self.begin, self.now - KEEP)
         if at is not None and life.index and recent and not self.lives.has_before(life):
             self._after_unknown[life.key] = at
 
-    def _guess(self, until: int, patience: int) -> None:
-        """Resolve doubts that are older than `patience`.
+    def _guess(self, until: int, patience: int, kept: Collection[LifeKey] = ()) -> None:
+        """Resolve doubts that are older than `patience`, without those `kept`.
 
-        A missing life is taken to have ended when the next life of its job was submitted, or else at `until`.
+        A missing life is taken to have ended when the next life of its job was submitted or, if both have the same
+        submission, when it started; or else at `until`.
         """
         for key in [key for key, since in self._after_unknown.items() if until - since > patience]:
             del self._after_unknown[key]
-        for key in [key for key, since in self._missing.items() if until - since > patience]:
-            after = [other.key.submit for other in self.lives.of_job(key) if other.key.submit > key.submit]
+        for key in [key for key, since in self._missing.items() if until - since > patience and key not in kept]:
+            after = [
+                time for other in self.lives.of_job(key) if other.key > key and (time := self._begin_of(other, key))
+            ]
             self.guessed += self.lives.by_key[key].in_system
             self._let_go(key, min(after, default=until))
+
+    def _begin_of(self, life: JobLife, before: LifeKey) -> int | None:
+        """Return the time by which the life with the key `before` was over, as a later `life` of the job shows."""
+        if life.key.submit > before.submit:
+            return life.key.submit
+        seen = self._observations.get(life.key)
+        return life.started if seen is None else seen.start
 
     def _let_go(self, key: LifeKey, end: int) -> None:
         life = self.lives.by_key[key]
@@ -243,7 +370,7 @@ class Mirror:
             seen = self._observations.get(key) or published_observation(life, self.parts)
             over = replace(seen, state="over", end=end, run_time=None, outcome="killed")
             self._observations[key] = replace(over, start=life.started)
-            del self._missing[key]
+            self._missing.pop(key, None)
         else:
             self.lives.drop(life)
             for known in (self._observations, self._missing, self._after_unknown):
@@ -267,7 +394,7 @@ class Mirror:
         for values in state["lives"]:
             self.lives.add(JobLife.restored(values))
         for name in COUNTS:
-            setattr(self, name, state[name])
+            setattr(self, name, state.get(name, 0))
         self.left_out = Counter(state["left_out"])
         self.rooms.restore(state["rooms"], state.get("rooms_seen"))
         self._observations = {

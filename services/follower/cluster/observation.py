@@ -10,11 +10,25 @@ State = Literal["waiting", "running", "suspended", "over"]
 
 
 class LifeKey(NamedTuple):
-    """Key of one life of a job. A requeued job has a new `submit` time. `task` is its index in an array, or -1."""
+    """Key of one life of a job. `task` is its index in an array, or -1.
+
+    A requeued job mostly has a new `submit` time. If its node did not answer, it keeps the old one. `again` counts the
+    earlier lives with the same `submit`; accounting does not tell them apart.
+    """
 
     job: int
     task: int
     submit: int
+    again: int = 0
+
+    @property
+    def job_id(self) -> str:
+        """The job, and the task of an array, as Slurm writes them.
+
+        >>> LifeKey(4711, -1, 0).job_id, LifeKey(2754, 12, 0).job_id
+        ('4711', '2754_12')
+        """
+        return f"{self.job}_{self.task}" if self.task >= 0 else str(self.job)
 
 
 @dataclass(slots=True)
@@ -68,7 +82,7 @@ class JobObservation:
 class Node(NamedTuple):
     """A node: its partitions, its processors, memory in MiB and GPUs, and the number of `usable` processors.
 
-    If no job may start on a node, only its allocated processors are usable.
+    `held` processors are allocated. If no job may start on a node, only these are usable.
     """
 
     name: str
@@ -77,6 +91,7 @@ class Node(NamedTuple):
     memory: int
     gpus: int
     usable: int
+    held: int = 0
 
     @property
     def has(self) -> dict[str, int]:

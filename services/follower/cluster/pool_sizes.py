@@ -15,32 +15,66 @@ class ObservedCapacity:
     """The published and the observed capacity of each pool, by index. A pool never gains a kind of resource."""
 
     def __init__(self, parts: MachineParts) -> None:
-        self._parts = parts
+        self.parts = parts
+        self.configured = [pool.processors for pool in parts.pools]
+        """Processors of the nodes of each pool, usable or not."""
+        self.unknown: frozenset[str] = frozenset()
+        """Partitions whose nodes are in no pool."""
         self._published = MachineCapacity(sum(pool.processors for pool in parts.pools), parts.pools)
         self._seen = list(self._published)
 
     def see(self, nodes: Iterable[Node]) -> None:
-        """Set the observed capacity from all nodes. Nodes without a pool are left out. O(nodes)."""
-        sums = [[0, 0, 0] for _ in self._parts.pools]
+        """Set the observed capacity from all nodes, and learn new nodes and partitions. O(nodes).
+
+        Nodes without a pool are left out.
+        """
+        nodes = list(nodes)
+        self._learn(nodes)
+        sums = [[0, 0, 0] for _ in self.parts.pools]
+        configured = [0] * len(sums)
         for node in nodes:
-            if (at := self._parts.of_node.get(node.name)) is None:
-                at = self._parts.pool_of("", ",".join(node.partitions))
-            if at is not None:
+            if (at := self.parts.of_node.get(node.name)) is not None:
+                configured[at] += node.processors
                 for place, value in enumerate((node.usable, node.memory, node.gpus)):
                     sums[at][place] += value
 
+        self.configured = [max(pair) for pair in zip(configured, self.configured, strict=True)]
         self._seen = [
             _managed(PoolCapacity(*amounts), published)
             for amounts, published in zip(sums, self._published, strict=True)
         ]
 
+    def _learn(self, nodes: Sequence[Node]) -> None:
+        """Put new nodes and partitions into the pools of those that are known.
+
+        A node is in the pool of its known partitions. A new partition is in the pool that has most of its processors.
+        """
+        of_node, of_partition = dict(self.parts.of_node), dict(self.parts.of_partition)
+        votes: dict[str, dict[int, int]] = {}
+        for node in nodes:
+            pools = [of_partition[name] for name in node.partitions if name in of_partition]
+            if pools and of_node.get(node.name) not in pools:
+                of_node[node.name] = pools[0]
+            for name in node.partitions:
+                if name not in of_partition:
+                    of_pool = votes.setdefault(name, {})
+                    if (pool := of_node.get(node.name)) is not None:
+                        of_pool[pool] = of_pool.get(pool, 0) + node.processors
+        of_partition |= {
+            name: max(of_pool, key=lambda pool: of_pool[pool]) for name, of_pool in votes.items() if of_pool
+        }
+        self.unknown = frozenset(name for name, of_pool in votes.items() if not of_pool)
+        if (of_partition, of_node) != (self.parts.of_partition, self.parts.of_node):
+            self.parts = self.parts._replace(of_partition=of_partition, of_node=of_node)
+
     def see_pool(self, name: str, room: PoolCapacity) -> None:
         """Set the observed capacity of a pool. Raise `ValueError` if there is no pool of that name."""
-        at = next((at for at, pool in enumerate(self._parts.pools) if pool.name == name), None)
+        at = next((at for at, pool in enumerate(self.parts.pools) if pool.name == name), None)
         if at is None:
-            known = ", ".join(pool.name for pool in self._parts.pools)
+            known = ", ".join(pool.name for pool in self.parts.pools)
             raise ValueError(f"no pool {quote(name)}; the machine has {truncate(known)}")
         self._seen[at] = _managed(self._seen[at].changed(*room), self._published[at])
+        self.configured[at] = max(self.configured[at], self._seen[at].processors)
 
     def changes(self, time: int) -> Iterator[CapacityChanged]:
         """Yield a change at `time` for each pool whose observed capacity is not published."""
@@ -54,7 +88,7 @@ class ObservedCapacity:
 
     def unusable(self, observation: JobObservation) -> str | None:
         """Return the reason why a life cannot be published; None if it can."""
-        pool = self._parts.pool_of(observation.node_list, observation.partition)
+        pool = self.parts.pool_of(observation.node_list, observation.partition)
         if pool is None:
             return "on a node and in a partition of no pool"
         if observation.processors <= 0:

@@ -11,7 +11,19 @@ from pathlib import Path
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.quoting import truncate
 
-SPOKEN = ("LC_ALL=C", "TZ=UTC", "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0")
+UNSET = (
+    *("SLURM_CLUSTERS", "SACCT_FEDERATION", "SACCT_LOCAL", "SINFO_ALL", "SINFO_FEDERATION", "SINFO_FORMAT"),
+    *("SINFO_LOCAL", "SINFO_PARTITION", "SINFO_SORT", "SQUEUE_ACCOUNT", "SQUEUE_ALL", "SQUEUE_ARRAY"),
+    *("SQUEUE_FEDERATION", "SQUEUE_FORMAT", "SQUEUE_FORMAT2", "SQUEUE_LICENSES", "SQUEUE_LOCAL", "SQUEUE_NAMES"),
+    *("SQUEUE_PARTITION", "SQUEUE_PRIORITY", "SQUEUE_QOS", "SQUEUE_SIBLING", "SQUEUE_SORT", "SQUEUE_STATES"),
+    "SQUEUE_USERS",
+)
+"""Variables by which a user changes the output of Slurm's commands, such as to the jobs of one partition."""
+
+SPOKEN = (
+    *(f"--unset={name}" for name in UNSET),
+    *("LC_ALL=C", "TZ=UTC", "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0"),
+)
 """Environment of commands. It makes their output independent of the host, and task lists complete."""
 
 MAX_OUTPUT = 2**30

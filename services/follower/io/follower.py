@@ -11,8 +11,12 @@ The rules are those of a stage's worker (`shared/streaming/worker/stage_worker.p
 """
 
 import logging
-from asyncio import sleep
+import os
+from asyncio import create_task, sleep
 from collections.abc import Sequence
+from contextlib import suppress
+from secrets import token_hex
+from socket import gethostname
 from typing import TYPE_CHECKING
 
 import orjson
@@ -41,6 +45,9 @@ BATCH = 1_000
 RIVALS = 5
 """Number of fenced transactions in a row after which another follower of the run is assumed."""
 
+CLAIM = 10
+"""Seconds for which a follower claims its run. A claim that is not renewed has lapsed: its process is gone."""
+
 
 class Follower:
     """The follower of one run.
@@ -67,6 +74,7 @@ class Follower:
         self._offset = -1
         self._log = ""
         self._rivals = 0
+        self.owner = f"process {os.getpid()} on {gethostname()} {token_hex(8)}".encode()
 
     async def follow(self) -> None:
         """Follow until cancelled, or until the source has ended.
@@ -77,8 +85,10 @@ class Follower:
             If the log of the run has other settings or lacks its beginning, or another follower publishes the run.
         """
         backoff = Backoff(0.1, 10.0)
-        self._partition = bus.partition_of(self.run, await topic_admin.prepare_topics(self._settings))
+        renewing = create_task(self.renew())
         try:
+            await self.claim()
+            self._partition = bus.partition_of(self.run, await topic_admin.prepare_topics(self._settings))
             while True:
                 try:
                     await self._load()
@@ -97,8 +107,32 @@ class Follower:
                     await self._disconnect()
                     await sleep(pause)
         finally:
+            renewing.cancel()
+            with suppress(StoreError):
+                await self._store.release(self.run, self.owner)
             await self._disconnect()
             await self.source.close()
+
+    async def claim(self) -> None:
+        """Claim the run. Raise `FollowError` if another process claims it, and is alive."""
+        for last in (*[False] * (CLAIM + 2), True):
+            holder = await self._store.claim(self.run, self.owner, CLAIM)
+            if holder == self.owner:
+                return
+            if last:
+                break
+            await sleep(1.0)
+        who = quote(holder.decode(errors="replace").rpartition(" ")[0])
+        raise FollowError(
+            f"run {quote(self.run)} has a follower already: {who}; stop it first, or choose another --run"
+        )
+
+    async def renew(self) -> None:
+        """Renew the claim until cancelled. Without Redis, the claim lapses, and transactions are fenced."""
+        while True:
+            await sleep(CLAIM / 4)
+            with suppress(StoreError):
+                await self._store.claim(self.run, self.owner, CLAIM)
 
     async def _load(self) -> None:
         """Restore the state from Redis and from later events of the log, or open a new run. Deliver the outbox."""

@@ -54,6 +54,8 @@ class FollowerCollector(Collector):
             names.FOLLOW_GUESSED: load.guessed,
             names.FOLLOW_LEFT_OUT: load.left_out,
             names.FOLLOW_REFUSED: load.refused,
+            names.FOLLOW_HELD_BACK: load.held_back,
+            names.FOLLOW_CONTRADICTED: int(load.contradicted),
             names.FOLLOW_BEHIND: load.behind,
             names.FOLLOW_SHARE: load.share,
         }
@@ -68,7 +70,7 @@ class FollowerCollector(Collector):
 def health_of(follower: Follower) -> tuple[bool, dict[str, Any]]:
     """Return whether the follower is healthy, and the content of its health page."""
     load = follower.source.load
-    well = load.behind < STALE
+    well = load.behind < STALE and not load.contradicted
     return well, {
         "healthy": well,
         "source": follower.source.name,
@@ -76,6 +78,7 @@ def health_of(follower: Follower) -> tuple[bool, dict[str, Any]]:
         "sequence": follower.sequence,
         "behind_seconds": round(load.behind, 1),
         "failures": load.failures,
+        **({"reason": load.failure} if load.failure else {}),
     }
 
 

@@ -12,20 +12,23 @@ Its rules:
 import asyncio
 import logging
 import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from typing import ClassVar
 
 from aiokafka.errors import KafkaError
 
-from shadowtime.services.follower.cluster import KEEP, LAG, JobObservation, Opening, shifted
+from shadowtime.services.follower.cluster import KEEP, LAG, JobObservation, LifeKey, Opening, shifted
 from shadowtime.services.follower.io.mirrored import Mirrored
-from shadowtime.services.follower.io.slurm_commands import ByCommands, SlurmClient
+from shadowtime.services.follower.io.slurm_commands import ByCommands, SlurmClient, SlurmNodes
 from shadowtime.services.follower.io.slurm_rest import ByRest
 from shadowtime.services.follower.options import FollowOptions
-from shadowtime.services.follower.slurm import Load
+from shadowtime.services.follower.slurm import Load, squeue
 from shadowtime.shared.accounting import parts_of_nodes
 from shadowtime.shared.backoff import Backoff
-from shadowtime.shared.errors import BusError, FollowError, SettingsError
+from shadowtime.shared.errors import BusError, ContradictionError, FollowError, SettingsError
 from shadowtime.shared.messages import ClusterOpened
 from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.streaming import Settings
@@ -111,6 +114,13 @@ LEAST = 5.0
 
 LONGEST_PAUSE = 300.0
 
+_key = attrgetter("key")
+
+
+def _held(machine: SlurmNodes) -> set[str]:
+    """Return the nodes with allocated processors."""
+    return {node.name for node in machine.nodes if node.held}
+
 
 class SlurmSource(Mirrored):
     """One Slurm cluster.
@@ -119,17 +129,19 @@ class SlurmSource(Mirrored):
     ----------
     options
         Access to the cluster, and the extent of its log.
+    client
+        The client that asks Slurm; by default the one that the options name.
     """
 
     name: ClassVar[str] = "slurm"
     takes: ClassVar[frozenset[str]] = frozenset(
-        {"timeout", "patience", "via", "jobcomp", "rest", "rest_token_file", "rest_user"}
+        {"timeout", "patience", "via", "slurm_cluster", "jobcomp", "rest", "rest_token_file", "rest_user"}
     )
 
-    def __init__(self, options: FollowOptions) -> None:
+    def __init__(self, options: FollowOptions, client: SlurmClient | None = None) -> None:
         super().__init__(options)
         self.every = options.every
-        self._asked: SlurmClient = ByCommands(options) if options.rest is None else ByRest(options)
+        self._asked = client or (ByCommands(options) if options.rest is None else ByRest(options))
         self._backoff = Backoff(options.every, LONGEST_PAUSE)
         self._seen: Load | None = None
         self._waker = None if options.jobcomp is None else Waker(options.jobcomp)
@@ -137,7 +149,9 @@ class SlurmSource(Mirrored):
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
         """Return the opening of the run. `opened` is its first event if only the log is left, None for a new run."""
-        nodes = sorted(node for node in (await self._asked.machine()).nodes if node.partitions)
+        machine = await self._asked.machine()
+        await self._believed_jobs(machine)
+        nodes = sorted(node for node in machine.nodes if node.partitions)
         parts = parts_of_nodes((node.name, sorted(node.partitions), node.has) for node in nodes)
         return self._begin(parts, await self._clock()) if opened is None else self._begin_again(parts, opened)
 
@@ -158,12 +172,14 @@ class SlurmSource(Mirrored):
                 await self._emit_snapshot()
 
             self._backoff.reset()
+            self.load.succeeded()
         except FollowError as error:
-            self.load.failures += 1
+            self.load.failed(error)
             pause = self._backoff.pause()
             self._next = self._soonest = time.monotonic() + pause
             log.warning("%s; retrying in %.0f s", truncate(str(error)), pause)
 
+        self.load.refused = self._asked.refused
         self._note_poll(began)
 
     async def close(self) -> None:
@@ -184,24 +200,65 @@ class SlurmSource(Mirrored):
     async def _emit_snapshot(self) -> None:
         """Take and apply a snapshot, and query accounting for the jobs in doubt."""
         mirror, zero, now = self.mirror, self._zero, await self._clock()
-        nodes, tiers = await self._asked.machine()
-        mirror.rooms.see(nodes)
-        mirror.take(shifted(await self._asked.jobs(tiers), zero), now - zero, whole=True)
+        machine = await self._asked.machine()
+        observations = await self._believed_jobs(machine)
+        mirror.rooms.see(machine.nodes)
+        mirror.take(shifted(observations, zero), now - zero, whole=True)
         if mirror.doubts:
             try:
                 recent = shifted(await self._accounted_of_doubts(), zero)
                 mirror.take(recent, now - zero)
                 if self._seen is not None and not self._seen.unaccounted:
-                    mirror.answered(recent, now - 1 - zero)
+                    self._require_gone(mirror.answered(recent, now - 1 - zero), machine, observations)
+            except ContradictionError:
+                raise
             except FollowError as error:
                 log.warning("accounting: %s", truncate(str(error)))
 
             if mirror.doubts:
                 log.warning(
-                    "publishing pauses until accounting reports the state of jobs %s", sorted(mirror.doubts)[:5]
+                    "publishing pauses until accounting reports the state of jobs %s",
+                    ", ".join(key.job_id for key in sorted(mirror.doubts)[:5]),
                 )
 
         mirror.release(now - 1 - zero)
+
+    async def _believed_jobs(self, machine: SlurmNodes) -> Sequence[JobObservation]:
+        """Return the jobs of squeue.
+
+        Raises
+        ------
+        ContradictionError
+            If sinfo has allocated processors, before and after, on nodes on which squeue shows no job.
+        """
+        jobs = await self._asked.jobs(machine)
+        bare = _held(machine) - {node for nodes in jobs.node_lists for node in squeue.hosts_of(nodes)}
+        if bare:
+            bare &= _held(await self._asked.machine())
+        if bare:
+            raise ContradictionError(
+                f"sinfo has jobs on {truncate(', '.join(sorted(bare)))}, but squeue shows none there: "
+                "the follower may no longer see all jobs; compare squeue -a with PrivateData in slurm.conf, "
+                "and give its user the right to see all jobs"
+            )
+        return jobs.observations
+
+    def _require_gone(
+        self, running: Iterable[LifeKey], machine: SlurmNodes, observations: Iterable[JobObservation]
+    ) -> None:
+        """Raise `ContradictionError` if sinfo shows a place for lives that run by accounting, and that squeue lacks."""
+        spare: Counter[str] = Counter({node.name: node.held for node in machine.nodes})
+        running = list(running)
+        for observation in observations if running else ():
+            hosts = squeue.hosts_of(observation.node_list) if observation.state == "running" else []
+            spare.subtract({host: -(-observation.processors // len(hosts)) for host in hosts})
+        for key in running:
+            hosts = squeue.hosts_of(self.mirror.nodes_of(key))
+            if any(spare[host] > 0 for host in hosts):
+                raise ContradictionError(
+                    f"squeue does not show job {key.job_id}, but it runs by accounting, and sinfo has processors in "
+                    f"use on {truncate(', '.join(hosts))}: the follower may no longer see all jobs"
+                )
 
     async def _clock(self) -> int:
         """Return the clock of slurmctld. Record its load, and adapt the interval of snapshots to it."""
@@ -209,7 +266,11 @@ class SlurmSource(Mirrored):
         if load is None:
             return int(time.time()) - WITHOUT_CLOCK
         before, self._seen = self._seen, load
-        if before is not None and before.since == load.since and load.time > before.time:
+        if load.seconds is None:
+            self.load.share = None
+        elif (
+            before is not None and before.seconds is not None and before.since == load.since and load.time > before.time
+        ):
             self.load.share = (load.seconds - before.seconds) / (load.time - before.time)
             if self.load.share < MOST / 4:
                 self.every = max(self.every / 2, self._options.every)
@@ -228,7 +289,7 @@ class SlurmSource(Mirrored):
     async def _accounted_of_doubts(self) -> list[JobObservation]:
         """Return the observations of the jobs in doubt from accounting, in Unix seconds."""
         mirror = self.mirror
-        first = min(life.key.submit for key in mirror.doubts for life in mirror.lives.of_job(key))
+        first = min(other.submit for key in mirror.doubts for other in (key, *map(_key, mirror.lives.of_job(key))))
         return await self._asked.accounted(
             self._zero + min(first, mirror.now - KEEP), jobs=sorted({key.job for key in mirror.doubts})
         )

@@ -10,9 +10,9 @@ from shadowtime.services.follower.cluster import JobObservation, Node
 from shadowtime.services.follower.cluster import accounted_lives as accounted
 from shadowtime.services.follower.io.commands import Commands
 from shadowtime.services.follower.options import FollowOptions
-from shadowtime.services.follower.slurm import Load, squeue
+from shadowtime.services.follower.slurm import Load, sacct_text, squeue
 from shadowtime.services.follower.slurm import load as slurm_load
-from shadowtime.shared.accounting import FIELDS
+from shadowtime.shared.accounting import whole_number
 from shadowtime.shared.errors import FollowError
 
 
@@ -23,8 +23,20 @@ class SlurmNodes(NamedTuple):
     tiers: Mapping[str, int]
 
 
+class SlurmJobs(NamedTuple):
+    """All jobs that wait or run, and those that ended recently; and the nodes of all jobs, also of uncertain ones."""
+
+    observations: Sequence[JobObservation]
+    node_lists: set[str]
+
+
 class SlurmClient(Protocol):
-    """A client of Slurm. Instants are Unix seconds. Methods raise `FollowError` if an answer is missing or invalid."""
+    """A client of Slurm. Instants are Unix seconds. Methods raise `FollowError` if an answer is missing or invalid.
+
+    `refused` counts the rows of accounting that could not be read.
+    """
+
+    refused: int
 
     async def load(self) -> Load | None:
         """Return the clock of slurmctld and the load of the follower on it; None if access is denied."""
@@ -34,8 +46,8 @@ class SlurmClient(Protocol):
         """Return the nodes and the tiers of partitions."""
         ...
 
-    async def jobs(self, tiers: Mapping[str, int]) -> list[JobObservation]:
-        """Return all jobs that wait or run, and those that ended recently."""
+    async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
+        """Return the jobs."""
         ...
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
@@ -57,14 +69,21 @@ class ByCommands:
     """
 
     def __init__(self, options: FollowOptions) -> None:
+        self.refused = 0
         self._commands = Commands(options.via, options.timeout)
         self._seconds = 20 * options.timeout
-        self._user = ""
+        self._cluster = squeue.LOCAL if options.slurm_cluster is None else ("-M", options.slurm_cluster)
+        self._user: int | None = None
 
     async def load(self) -> Load | None:
         """Return the load, from sdiag; None if access is denied."""
+        if self._user is None:
+            self._user = whole_number((await self._commands.text("id", "-u")).strip()) or 0
         try:
-            return slurm_load.load_of(await self._commands.text(*slurm_load.SDIAG), self._user)
+            text = await self._commands.text(
+                *slurm_load.SDIAG, *(() if self._cluster == squeue.LOCAL else self._cluster)
+            )
+            return slurm_load.load_of(text, self._user)
         except FollowError as error:
             if "denied" not in str(error).lower():
                 raise
@@ -72,25 +91,41 @@ class ByCommands:
 
     async def machine(self) -> SlurmNodes:
         """Return the nodes and tiers, from sinfo."""
-        text = await self._commands.text(*squeue.SINFO)
+        text = await self._commands.text(*squeue.SINFO, *self._cluster)
         return SlurmNodes(squeue.nodes_of(text), squeue.tiers_of(text))
 
-    async def jobs(self, tiers: Mapping[str, int]) -> list[JobObservation]:
+    async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
         """Return the observations of squeue."""
-        end = f"|{secrets.token_hex(8)}|"
-        return squeue.observations_of(await self._commands.text(*squeue.squeue(end)), tiers, end)
+        end = _secret()
+        text = await self._commands.text(*squeue.squeue(end), *self._cluster)
+        return jobs_of(squeue.rows_of(text, end), machine)
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
         """Return the observations of sacct."""
-        which = ("-j", ",".join(map(str, jobs))) if jobs else ("-a",)
+        end = _secret()
+        which = ("-a", "-j", ",".join(map(str, jobs))) if jobs else ("-a",)
         until = () if last is None else ("-E", _date(last))
-        fields = ",".join(FIELDS)
-        command = ("sacct", "-PXD", "--noconvert", *which, "-S", _date(first), *until, "-o", fields)
+        command = sacct_text.command(end, *self._cluster, *which, "-S", _date(first), *until)
         async with self._commands.file(*command, seconds=self._seconds) as path:
-            return await asyncio.to_thread(accounted.observations_in, path, "sacct")
+            rows = sacct_text.rows_in(path, end)
+            observations, refused = await asyncio.to_thread(accounted.observations_of_rows, rows, "sacct")
+        self.refused += refused
+        return observations
 
     async def close(self) -> None:
         """Do nothing: no command outlives its answer."""
+
+
+def jobs_of(rows: Iterable[Mapping[str, str]], machine: SlurmNodes) -> SlurmJobs:
+    """Return the jobs in the rows of squeue."""
+    rows = list(rows)
+    observations = squeue.observations_of_rows(rows, machine.tiers)
+    return SlurmJobs(observations, {row["NodeList"] for row in rows})
+
+
+def _secret() -> str:
+    """Return a text to end fields with. No user can know it, and put it into a job name."""
+    return f"|{secrets.token_hex(8)}|"
 
 
 def _date(second: int) -> str:

@@ -6,19 +6,17 @@ after 64 characters, unless it runs with SLURM_BITSTR_LEN=0. An answer with a cu
 
 import asyncio
 import re
-import tempfile
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from shadowtime.services.follower.cluster import JobObservation
 from shadowtime.services.follower.cluster import accounted_lives as accounted
 from shadowtime.services.follower.io.rest_client import NotThere, Slurmrestd
-from shadowtime.services.follower.io.slurm_commands import SlurmNodes
+from shadowtime.services.follower.io.slurm_commands import SlurmJobs, SlurmNodes, jobs_of
 from shadowtime.services.follower.options import FollowOptions
 from shadowtime.services.follower.slurm import Load, squeue
 from shadowtime.services.follower.slurm import json as slurm_json
-from shadowtime.shared.accounting import FIELDS, end_of, sacct_rows
+from shadowtime.shared.accounting import end_of, sacct_rows
 from shadowtime.shared.errors import FollowError
 
 KNOWN = {38, *range(40, 45)}
@@ -47,6 +45,7 @@ class ByRest:
         self._server = Slurmrestd(options)
         self._seconds = 20 * options.timeout
         self._version: int | None = None
+        self.refused = 0
 
     async def load(self) -> Load | None:
         """Return the load, from `diag`; None if access is denied."""
@@ -71,11 +70,11 @@ class ByRest:
         except FollowError as error:
             raise _with_path(path, error) from None
 
-    async def jobs(self, tiers: Mapping[str, int]) -> list[JobObservation]:
+    async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
         """Return the observations of `jobs`."""
         path, jobs = await self._rows("slurm", "jobs")
         try:
-            return squeue.observations_of_rows(slurm_json.squeue_rows(jobs), tiers)
+            return jobs_of(slurm_json.squeue_rows(jobs), machine)
         except FollowError as error:
             raise _with_path(path, error) from None
 
@@ -93,7 +92,9 @@ class ByRest:
             query |= SINCE_40 if await self._newest() >= 40 else {}
             path, rows = await self._rows("slurmdb", "jobs", query)
 
-        return await asyncio.to_thread(_observations, rows, path)
+        observations, refused = await asyncio.to_thread(accounted.observations_of_rows, sacct_rows(rows), path)
+        self.refused += refused
+        return observations
 
     async def close(self) -> None:
         """Close the connection."""
@@ -131,15 +132,6 @@ class ByRest:
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise FollowError(f"{path}: {part}: expected a list of objects")
         return path, rows
-
-
-def _observations(rows: Iterable[Mapping[str, Any]], path: str) -> list[JobObservation]:
-    """Return the observations of accounting rows. They are written to a file and parsed as the output of sacct."""
-    with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
-        file = Path(folder) / "rows"
-        with file.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as out:
-            out.writelines("|".join(row) + "\n" for row in (FIELDS, *sacct_rows(rows)))
-        return accounted.observations_in(file, path)
 
 
 def _with_path(path: str, error: FollowError) -> FollowError:

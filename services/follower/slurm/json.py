@@ -62,14 +62,14 @@ def load_of(statistics: Mapping[str, Any], user: str) -> Load | None:
     now = answers.count_of(statistics.get("req_time"))
     by_user = statistics.get("rpcs_by_user")
     rows = [row for row in by_user if isinstance(row, Mapping)] if isinstance(by_user, list) else []
-    spent = next((row for row in rows if row.get("user") == user), {})
+    spent = next((row for row in rows if row.get("user") == user), None)
     if not now:
         return None
     return Load(
         now,
         answers.count_of(statistics.get("req_time_start")) or now,
-        answers.count_of(spent.get("count")),
-        answers.count_of(spent.get("total_time")) / 1e6,
+        answers.count_of(spent.get("count")) if spent else 0,
+        answers.count_of(spent.get("total_time")) / 1e6 if spent else None,
         answers.count_of(statistics.get("dbd_agent_queue_size")),
     )
 

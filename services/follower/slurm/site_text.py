@@ -14,9 +14,9 @@ SHARES = "Account,User,RawUsage"
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "config": ("scontrol", "show", "config"),
-    "partitions": ("scontrol", "show", "-o", "partition"),
-    "nodes": ("scontrol", "show", "-o", "node"),
-    "reservations": ("scontrol", "show", "-o", "reservation"),
+    "partitions": ("scontrol", "-a", "show", "-o", "partition"),
+    "nodes": ("scontrol", "-a", "show", "-o", "node"),
+    "reservations": ("scontrol", "-a", "show", "-o", "reservation"),
     "associations": ("sacctmgr", "-nP", "show", "assoc", f"format={ASSOCIATIONS}"),
     "qos": ("sacctmgr", "-nP", "show", "qos", f"format={QOS}"),
     "usage": ("sshare", "-anP", "-o", SHARES),

@@ -1,5 +1,6 @@
 """Parsers of the output of squeue and sinfo."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from shadowtime.services.follower.cluster import JobObservation, LifeKey, Node, State
@@ -39,24 +40,54 @@ def squeue(end: str) -> tuple[str, ...]:
 
 SINFO = ("sinfo", "-h", "-a", "-N", "-O", ",".join(f"{name}:|" for name in NODE_FIELDS))
 
+LOCAL = ("--local",)
+"""Option for the jobs and nodes of one cluster, also within a federation."""
+
 NOT_SET = ("N/A", "NONE", "", "(null)")
 
-RUNNING = {"RUNNING", "CONFIGURING", "STAGE_OUT", "SIGNALING", "RESIZING", "STOPPED"}
-WAITING = {"PENDING", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
+BOOTS = "CONFIGURING"
+"""State of a job whose nodes are not ready. If they are woken, Slurm moves its start to the time when they are up."""
+
+RUNNING = {"RUNNING", "STAGE_OUT", "SIGNALING", "RESIZING", "STOPPED"}
+WAITING = {"PENDING", BOOTS, "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
 """States of jobs that wait. The certain states are those of `RUNNING` and `WAITING`, the states `SUSPENDED` and
 `COMPLETING`, and those of `STATES` without `REQUEUED` and `REVOKED`."""
 
 FREE = {"None", "Priority", "Resources", "Cleaning", "Prolog"}
 """Reasons of waiting jobs that would start with enough free resources. Any other reason is a rule of the site."""
 
-UNUSABLE = {
-    *("down", "drain", "drained", "draining", "fail", "failing", "maint", "inval", "invalid_reg", "unknown", "future"),
-    *("error", "reboot", "reboot_issued", "powered_down", "no_respond", "not_responding"),
+HELD_ONLY = {
+    *("down", "drain", "drained", "draining", "drng", "error", "err", "fail", "failing", "failg"),
+    *("future", "futr", "inval", "invalid", "invalid_reg", "unknown", "unk", "blocked", "perfctrs", "npc"),
+    *("maint", "maintenance", "reserved", "resv"),
+    *("no_respond", "not_responding", "reboot_issued", "reboot^", "boot^"),
+    *("power_drain", "powering_down", "pow_dn", "powering_dn", "powrng_dn"),
 }
-"""States of nodes on which no job may start."""
+"""States of nodes on which no further job may start, or only a job of a reservation.
+
+All other states are usable. A `powered_down` node is woken for a job, a `powering_up` one is waited for, and a node
+with `planned`, `reboot_requested` or `power_down` still takes jobs (tried on 22.05).
+"""
+
+AWAKENED = {"powering_up", "pow_up", "powered_down", "powered_dn"}
+"""States of nodes that need not respond: Slurm starts them, or has them started, by itself."""
+
+SYMBOLS = {"*": "not_responding", "~": "powered_down", "#": "powering_up", "%": "powering_down", "$": "maint"} | {
+    "^": "reboot_issued",
+    "!": "power_down",
+    "@": "reboot_requested",
+    "-": "planned",
+}
+"""Last characters of a short state, and the words that they stand for (sinfo(1), node state codes)."""
 
 TIER = 2**32
 """Weight of a tier. It exceeds every priority within a tier."""
+
+MAX_HOSTS = 100_000
+"""Largest range of hosts that is spelled out."""
+
+_PARTS = re.compile(r"(?:[^,\[]|\[[^\]]*\])+")
+"""A part of a list of hosts. Commas within brackets do not end it."""
 
 _instant = Instants(zone_of(None))
 
@@ -69,7 +100,7 @@ def observations_of(text: str, tiers: Mapping[str, int], end: str) -> list[JobOb
     FollowError
         If the output is cut off, or a value is invalid. The message names the job and the field.
     """
-    return observations_of_rows(_jobs(text, end), tiers)
+    return observations_of_rows(rows_of(text, end), tiers)
 
 
 def observations_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) -> list[JobObservation]:
@@ -90,7 +121,7 @@ def observations_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, 
     return observations
 
 
-def _jobs(text: str, end: str) -> Iterator[dict[str, str]]:
+def rows_of(text: str, end: str) -> Iterator[dict[str, str]]:
     """Yield the fields of each job. A job name may contain any text; only its first line counts."""
     fields, count = text.split(end), len(FIELDS)
     if text and (len(fields) % count != 1 or fields[-1] != "\n"):
@@ -154,8 +185,9 @@ def _observation(values: Mapping[str, str]) -> JobObservation | None:
         node_list=values["NodeList"],
         job_name=values["Name"],
         priority=number("PriorityLong"),
-        expected=start if state == "waiting" else None,
-        blocked=state == "waiting" and values["Reason"].split(" ")[0].strip("()") not in FREE,
+        expected=start if state == "waiting" and values["State"] != BOOTS else None,
+        blocked=state == "waiting"
+        and (values["State"] == BOOTS or values["Reason"].split(" ")[0].strip("()") not in FREE),
     )
     if status is None and state == "over":
         observation.outcome = _guessed(observation, number("exit_code"))
@@ -235,6 +267,45 @@ def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
         expected = "expected allocated/idle/other/total"
         raise FollowError(f"sinfo: node {quote(name)}: CPUsState is {quote(processors)}, {expected}")
     held, _, _, total = (count or 0 for count in counts)
-    flags = {flag.strip("*~#!%@^-$").lower() for flag in state.split("+")}
-    usable = total if not flags & UNUSABLE and not state.endswith("*") else held
-    return Node(name, tuple(partitions), total, whole_number(memory) or 0, gpus_of(devices), usable)
+    words = words_of_state(state)
+    if words & AWAKENED:
+        words -= {"not_responding", "no_respond"}
+    usable = held if words & HELD_ONLY else total
+    return Node(name, tuple(partitions), total, whole_number(memory) or 0, gpus_of(devices), usable, held)
+
+
+def words_of_state(state: str) -> set[str]:
+    """Return the words of a node's state, long or short.
+
+    >>> sorted(words_of_state("MIXED+DRAIN")), sorted(words_of_state("idle~*")), sorted(words_of_state("mix-"))
+    (['drain', 'mixed'], ['idle', 'not_responding', 'powered_down'], ['mix', 'planned'])
+    """
+    words: set[str] = set()
+    for word in state.lower().split("+"):
+        base = word.rstrip("".join(SYMBOLS))
+        words |= {base, *(SYMBOLS[symbol] for symbol in word[len(base) :])}
+    return words
+
+
+def hosts_of(node_list: str) -> list[str]:
+    """Return the nodes of a list of hosts.
+
+    >>> hosts_of("rack[1-2]n[01,09-10],login"), hosts_of("")
+    (['rack1n01', 'rack1n09', 'rack1n10', 'rack2n01', 'rack2n09', 'rack2n10', 'login'], [])
+    """
+    return [host for part in _PARTS.findall(node_list) for host in _spelled_out(part)]
+
+
+def _spelled_out(part: str) -> list[str]:
+    head, bracket, rest = part.partition("[")
+    if not bracket:
+        return [part]
+    ranges, _, tail = rest.partition("]")
+    numbers: list[str] = []
+    for span in ranges.split(","):
+        first, _, last = span.partition("-")
+        begin, end = whole_number(first), whole_number(last or first)
+        if begin is None or end is None or end - begin > MAX_HOSTS:
+            return []
+        numbers += (f"{number:0{len(first)}d}" for number in range(begin, end + 1))
+    return [head + number + after for number in numbers for after in _spelled_out(tail)]

@@ -2,15 +2,25 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
 
-from shadowtime.services.processes.ask.alternatives import Alternative, AlternativeShape, marked, risk_of, shapes
+from shadowtime.services.processes.ask.alternatives import (
+    UNCHECKED,
+    Alternative,
+    AlternativeShape,
+    RiskQuestion,
+    marked,
+    risk_of,
+    shapes,
+)
 from shadowtime.services.processes.ask.answers import Answers
-from shadowtime.services.processes.ask.questions import RunName, Share
-from shadowtime.shared.distributions import mean_run_time, quantile_of
+from shadowtime.services.processes.ask.questions import LOG_AGE, RunName, Share, log_age
+from shadowtime.shared.distributions import mean_run_time
 from shadowtime.shared.errors import Unanswerable
+from shadowtime.shared.formatting import duration, percent
 from shadowtime.shared.messages import (
     Count,
     FrozenModel,
@@ -24,7 +34,14 @@ from shadowtime.shared.messages import (
     ratio,
 )
 from shadowtime.shared.stages import AdvisedStart as Start
-from shadowtime.shared.stages import BoundsWaits, ForecastsStarts, PredictsRunTimes, StageHandler, StageRun
+from shadowtime.shared.stages import (
+    BoundsWaits,
+    ForecastsStarts,
+    PredictsRunTimes,
+    RiskOfRequests,
+    StageHandler,
+    StageRun,
+)
 
 RUN_TIME_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
@@ -41,7 +58,9 @@ class AdviceQuestion(FrozenModel):
     executable: Whole | None = Field(default=None, description="number of what it executes")
     risk: Share = Field(default=0.05, description="probability of being cut that the advised alternative has at most")
     moldable: bool = Field(default=False, description="whether it could run on other sizes, with the same work")
-    run: RunName | None = Field(default=None, description="a run of the cluster; by default that of the latest event")
+    run: RunName | None = Field(
+        default=None, description="a run of the cluster; by default the followed run, or else that of the latest event"
+    )
 
     def job(self, time: int, shape: AlternativeShape) -> JobSubmitted:
         """Return the job in the given shape, as if it were submitted at `time`, in seconds."""
@@ -86,6 +105,8 @@ class Advice(FrozenModel):
     run_time: RunTime = Field(description="how long it would run")
     bounds: tuple[WaitBound, ...] = Field(description="bounds on its wait; none in a run that bounds none")
     alternatives: tuple[Alternative, ...] = Field(description="ways to ask for it, with the same work")
+    log_age: Whole | None = Field(default=None, description=LOG_AGE)
+    unadvised: str | None = Field(default=None, description="why none of them is advised; null if one is")
 
 
 class Advising:
@@ -112,31 +133,33 @@ class Advising:
         """
         run = await self._starts.run_of(question.cluster, question.run)
         own = AlternativeShape(question.processors, question.requested_time)
-        predicted, run_time, asked, first = await self._run_times.of_run(run, partial(_run_times, question, own))
-        starts, second = await self._starts.of_run(run, partial(_starts, asked))
+        job, first = await self._run_times.of_run(run, partial(_predicted, question, own))
+        starts, second, age = await self._starts.of_run(run, partial(_starts, job.asked))
         bounds, third = await self._bounds.of_run(run, partial(_bounds, question.job(0, own)))
-        choices = [alternative(own, job, start, predicted) for (job, _), start in zip(asked, starts, strict=True)]
+        choices = [alternative(own, asked, start, job) for (asked, _), start in zip(job.asked, starts, strict=True)]
+        alternatives = marked(choices, question.risk)
         return Advice(
             cluster=question.cluster,
             run=run,
             as_of=(first, third, second),
-            run_time=run_time,
+            run_time=job.run_time,
             bounds=bounds,
-            alternatives=marked(choices, question.risk),
+            alternatives=alternatives,
+            unadvised=None if any(choice.advised for choice in alternatives) else job.unadvised,
+            log_age=age,
         )
 
 
-def run_time_told(prediction: RunTimePrediction | None, requested_time: int) -> RunTime:
+def run_time_told(prediction: RunTimePrediction | None, risk: RiskOfRequests | None, requested_time: int) -> RunTime:
     """Return the part of an answer about the run time. Without a histogram it has only a reason."""
-    if prediction is None or not any(prediction.histogram):
+    if prediction is None or risk is None:
         reason = "nothing is known of such jobs yet, or the run predicts no distributions (as --runtime experts does)"
         observations = 0 if prediction is None else prediction.observations
         return RunTime(mean=None, quantiles=(), cut=None, observations=observations, reason=reason)
-    masses = np.array(prediction.histogram)
     return RunTime(
-        mean=mean_run_time(masses, np.inf),
-        quantiles=tuple((quantile, round(quantile_of(masses, quantile), 1)) for quantile in RUN_TIME_QUANTILES),
-        cut=_cut(prediction, AlternativeShape(1, requested_time), AlternativeShape(1, requested_time)),
+        mean=mean_run_time(np.array(prediction.histogram), np.inf),
+        quantiles=tuple((quantile, float(risk.needed(1.0 - quantile))) for quantile in RUN_TIME_QUANTILES),
+        cut=round(risk.of(requested_time), 6),
         observations=prediction.observations,
     )
 
@@ -148,12 +171,28 @@ def _opened(state: StageRun) -> tuple[StageHandler, AsOf]:
     return state.handler, AsOf(stage=state.stage.name, sequence=state.sequence, time=state.handler.time)
 
 
-Asked = list[tuple[JobSubmitted, RunTimePrediction | None]]
+class PredictedJob(NamedTuple):
+    """A job as stage `runtime_distribution` predicts it.
+
+    Parameters
+    ----------
+    risk
+        The risk of being cut; None if nothing is known.
+    run_time
+        The part of the answer about the run time.
+    asked
+        The job in all shapes to try, each with its prediction.
+    unadvised
+        The reason if no alternative is advised.
+    """
+
+    risk: RiskOfRequests | None
+    run_time: RunTime
+    asked: list[tuple[JobSubmitted, RunTimePrediction | None]]
+    unadvised: str
 
 
-def _run_times(
-    question: AdviceQuestion, own: AlternativeShape, state: StageRun
-) -> tuple[RunTimePrediction | None, RunTime, Asked, AsOf]:
+def _predicted(question: AdviceQuestion, own: AlternativeShape, state: StageRun) -> tuple[PredictedJob, AsOf]:
     handler, as_of = _opened(state)
     machine = max(handler.processors, handler.opened.processors)
     if own.processors > machine:
@@ -161,22 +200,44 @@ def _run_times(
         raise Unanswerable(422, reason, "processors")
     if not isinstance(handler, PredictsRunTimes):
         raise TypeError(f"stage {state.stage.name} does not predict run times")
-    prediction = handler.run_time_of(question.job(as_of.time, own))
-    run_time = run_time_told(prediction, own.requested_time)
-    histogram = () if prediction is None else prediction.histogram
-    double = run_time.cut is not None and run_time.cut > question.risk
+    largest = machine if question.moldable else 0
+    return predicted_job(handler, question.job(as_of.time, own), question.risk, largest), as_of
+
+
+def predicted_job(handler: PredictsRunTimes, job: JobSubmitted, accepted: float, largest: int) -> PredictedJob:
+    """Return what a stage predicts of a job and of its alternatives.
+
+    Parameters
+    ----------
+    accepted
+        The accepted risk of being cut.
+    largest
+        The largest size that a moldable job can have, in processors; 0 if the job is not moldable.
+    """
+    own = AlternativeShape(job.requested_processors, job.requested_time or 0)
+    prediction, risk = handler.run_time_of(job), handler.cut_risk_of(job)
+    run_time = run_time_told(prediction, risk, own.requested_time)
+    longest = max(handler.longest_request(job), own.requested_time)
+    question = None if risk is None else RiskQuestion(risk, accepted, longest)
     jobs = [
-        question.job(as_of.time, shape)
-        for shape in shapes(own, histogram, machine, moldable=question.moldable, double=double)
+        job.model_copy(update={"requested_processors": shape.processors, "requested_time": shape.requested_time})
+        for shape in shapes(own, question, largest)
     ]
-    return prediction, run_time, [(job, handler.run_time_of(job)) for job in jobs], as_of
+    unadvised = (
+        f"no request up to {duration(longest)}, the longest so far, is cut with at most {percent(accepted, 'g')} "
+        f"({percent(UNCHECKED * accepted, 'g')} beyond your own, where no outcome checks the figure)"
+    )
+    asked = [(shaped, handler.run_time_of(shaped)) for shaped in jobs]
+    return PredictedJob(risk, run_time, asked, run_time.reason or unadvised)
 
 
-def _starts(asked: Asked, state: StageRun) -> tuple[Sequence[Start], AsOf]:
+def _starts(
+    asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]], state: StageRun
+) -> tuple[Sequence[Start], AsOf, int | None]:
     handler, as_of = _opened(state)
     if not isinstance(handler, ForecastsStarts):
         raise TypeError(f"stage {state.stage.name} does not forecast starts")
-    return handler.starts_of(asked), as_of
+    return handler.starts_of(asked), as_of, log_age(handler.opened, handler.time)
 
 
 def _bounds(job: JobSubmitted, state: StageRun) -> tuple[tuple[WaitBound, ...], AsOf]:
@@ -188,28 +249,19 @@ def _bounds(job: JobSubmitted, state: StageRun) -> tuple[tuple[WaitBound, ...], 
     return handler.bounds_at(job.model_copy(update={"time": as_of.time}), 0.95, 0.95), as_of
 
 
-def alternative(
-    own: AlternativeShape, job: JobSubmitted, start: Start, prediction: RunTimePrediction | None
-) -> Alternative:
-    """Return the expected outcome of a job in one shape. `prediction` is for the job in its `own` shape."""
+def alternative(own: AlternativeShape, job: JobSubmitted, start: Start, predicted: PredictedJob) -> Alternative:
+    """Return the expected outcome of a job in one shape. `predicted` is for the job in its `own` shape."""
     shape = AlternativeShape(job.requested_processors, job.requested_time or 0)
-    mean_end, histogram = None, () if prediction is None else prediction.histogram
-    if start.mean_wait is not None and any(histogram):
+    mean_end, mean = None, predicted.run_time.mean
+    if start.mean_wait is not None and mean is not None:
         times, divided = ratio(own.processors, shape.processors, None)
-        mean_end = start.mean_wait + mean_run_time(np.array(histogram), np.inf) * times / divided
+        mean_end = start.mean_wait + mean * times / divided
     return Alternative(
         processors=shape.processors,
         requested_time=shape.requested_time,
-        cut=_cut(prediction, own, shape),
+        cut=risk_of(shape, own.processors, predicted.risk),
         mean_wait=start.mean_wait,
         mean_end=mean_end,
         starts_within=start.starts_within,
         reason=start.reason,
     )
-
-
-def _cut(prediction: RunTimePrediction | None, own: AlternativeShape, shape: AlternativeShape) -> float | None:
-    """Return the probability of being cut. In the job's own shape, use the prediction's `at_request` if it is known."""
-    if prediction is not None and shape == own and prediction.at_request is not None:
-        return prediction.at_request
-    return risk_of(shape, own.processors, () if prediction is None else prediction.histogram)

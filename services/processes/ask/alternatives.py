@@ -4,13 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
 from pydantic import Field
 
-from shadowtime.shared.distributions import cut_probability, quantile_of
 from shadowtime.shared.messages import (
     FrozenModel,
-    Histogram,
     Probability,
     Processors,
     Request,
@@ -18,9 +15,10 @@ from shadowtime.shared.messages import (
     ratio,
     reshaped_time,
 )
+from shadowtime.shared.stages import RiskOfRequests
 
 RISKS = (0.01, 0.05, 0.25)
-"""Probabilities of being cut. For each of them, a request is proposed."""
+"""Probabilities of being cut. For each of them and for the accepted one, a request is proposed."""
 
 MINUTE = 60
 
@@ -50,79 +48,113 @@ class Alternative(FrozenModel):
     advised: bool = Field(default=False, description="ends earliest of those whose risk is not above what was asked")
 
 
-def shapes(
-    own: AlternativeShape, histogram: Histogram, machine: int, *, moldable: bool, double: bool = False
-) -> tuple[AlternativeShape, ...]:
+UNCHECKED = 0.5
+"""Share of the accepted risk that a longer request than the job's own may have. No outcome checks such a risk: how long
+a job would have run that was cut is unknown. Of those that were submitted again with more time, most needed more than
+the predicted tail says (docs/advice.md)."""
+
+
+class RiskQuestion(NamedTuple):
+    """The risk of a job of being cut, the risk that is accepted, and the longest request to try, in seconds."""
+
+    of: RiskOfRequests
+    accepted: float
+    longest: int
+
+
+def requests(own: int, question: RiskQuestion | None) -> tuple[int, ...]:
+    """Return the requests to consider for a job, in seconds, its own first.
+
+    For the accepted risk and for each of `RISKS`, the shortest request with at most this risk is added, in whole
+    minutes, if it is shorter than the job's own. If the own request exceeds the accepted risk, twice this request is
+    added, and the first doublings with at most `UNCHECKED` of the accepted risk and the least of `RISKS`. No request is
+    longer than the longest to try, which is added if no doubling below it has such a risk.
+
+    >>> class Risk:
+    ...     of, needed = staticmethod(lambda time: min(360 / time, 1)), staticmethod(lambda risk: round(360 / risk))
+    >>> requests(7200, RiskQuestion(Risk(), 0.1, 90_000))
+    (7200, 3600, 1440)
+    >>> requests(1800, RiskQuestion(Risk(), 0.05, 90_000)), requests(1800, RiskQuestion(Risk(), 0.05, 5_000))
+    ((1800, 1440, 3600, 14400, 57600), (1800, 1440, 3600, 5000))
+    """
+    if question is None:
+        return (own,)
+    risk, accepted, longest = question
+    shorter = [-(-risk.needed(level) // MINUTE) * MINUTE for level in sorted({accepted, *RISKS})]
+    tried = [own, *(request for request in shorter if request < own)]
+    if risk.of(own) > accepted and longest > own:
+        request = min(2 * own, longest)
+        tried.append(request)
+        for level in (UNCHECKED * accepted, min(RISKS)):
+            while risk.of(request) > level and request < longest:
+                request = min(2 * request, longest)
+            tried.append(request)
+    return tuple(dict.fromkeys(tried))
+
+
+def shapes(own: AlternativeShape, question: RiskQuestion | None, largest: int = 0) -> tuple[AlternativeShape, ...]:
     """Return the sizes and requests to consider, the job's own size and request first.
 
-    A `moldable` job also has half and twice its own size, up to `machine` processors, with the same work. Each size
-    has the job's own request, scaled for the same work. With `double`, it also has twice that request. A further
-    request for each of `RISKS` is cut with that probability. It is in whole minutes, and must be shorter than the
-    job's own request.
+    Half and twice its own size are added, up to `largest` processors. Each size has the same `requests`, scaled for the
+    same work.
 
-    >>> for shape in shapes(AlternativeShape(4, 7200), (0.0,) * 12 + (0.5, 0.5), machine=6, moldable=True):
+    >>> for shape in shapes(AlternativeShape(4, 7200), None, largest=6):
     ...     print(*shape)
     4 7200
-    4 2100
-    4 1980
-    4 1560
     2 14400
-    2 4140
-    2 3960
-    2 3120
     """
     processors, requested_time = own
-    sizes = [processors]
-    if moldable:
-        sizes += [size for size in (processors // 2, 2 * processors) if 1 <= size <= machine]
-    masses, shares = np.array(histogram), []
-    for size in sizes:
-        by = ratio(processors, size, None)
-        longest = reshaped_time(requested_time, by)
-        shares.append(AlternativeShape(size, longest))
-        if double:
-            shares.append(AlternativeShape(size, 2 * longest))
-        for risk in RISKS if masses.any() else ():
-            needed = reshaped_time(math.ceil(quantile_of(masses, 1.0 - risk)), by)
-            request = -(-needed // MINUTE) * MINUTE
-            if request < longest:
-                shares.append(AlternativeShape(size, request))
-
-    return tuple(dict.fromkeys(shares))
+    sizes = [processors, *(size for size in (processors // 2, 2 * processors) if 1 <= size <= largest)]
+    return tuple(
+        AlternativeShape(size, reshaped_time(request, ratio(processors, size, None)))
+        for size in sizes
+        for request in requests(requested_time, question)
+    )
 
 
-def risk_of(shape: AlternativeShape, processors: int, histogram: Histogram) -> float | None:
-    """Return the probability that a job which requests `processors` is cut in another shape.
-
-    Return None if the histogram has no mass.
-
-    >>> risk_of(AlternativeShape(2, 7200), 4, (0.0,) * 13 + (1.0,)), risk_of(AlternativeShape(2, 7200), 4, ())
-    (0.0, None)
-    """
-    masses = np.array(histogram)
-    if not masses.any():
+def risk_of(shape: AlternativeShape, processors: int, risk: RiskOfRequests | None) -> float | None:
+    """Return the probability that a job which requests `processors` is cut in another shape; None if it is unknown."""
+    if risk is None:
         return None
     times, divided = ratio(processors, shape.processors, None)
-    return round(min(cut_probability(masses, shape.requested_time * divided / times), 1.0), 6)
+    return round(risk.of(shape.requested_time * divided / times), 6)
+
+
+ROUNDED = 0.001
+"""Tolerance for the work of other sizes, whose times are rounded up."""
+
+
+def work(alternative: Alternative) -> int:
+    """Return the requested work of an alternative, in processor-seconds."""
+    return alternative.processors * alternative.requested_time
 
 
 def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternative, ...]:
     """Return the alternatives with `pareto_best` and `advised` set. O(n^2).
 
     The first alternative is the job of the question. The advised alternative ends earliest among the alternatives that
-    are cut with a probability of at most `risk`. If no alternative has such a probability, the first is advised.
+    are cut with a probability of at most `risk`, and of at most `UNCHECKED` of it if they ask for more work. Of
+    those that end in the same minute, that with the least risk is advised. Where no end is forecast, the first of them
+    is advised. None is advised if each of them exceeds the risk, or if the risks are unknown.
     """
     figures = [
         None if alternative.mean_end is None or alternative.cut is None else (alternative.mean_end, alternative.cut)
         for alternative in alternatives
     ]
     known = [pair for pair in figures if pair is not None]
+    most = max(map(work, alternatives[:1]), default=0) * (1 + ROUNDED)
     best = [
         pair is not None and not any(all(map(float.__le__, other, pair)) and other != pair for other in known)
         for pair in figures
     ]
-    low = [at for at, pair in enumerate(figures) if pair is not None and pair[1] <= risk]
-    advised = min(low, key=lambda at: (figures[at] or (0.0, 0.0))[0], default=0)
+    low = [
+        (at, math.inf if option.mean_end is None else round(option.mean_end / MINUTE), option.cut)
+        for at, option in enumerate(alternatives)
+        if option.cut is not None and option.cut <= (UNCHECKED * risk if work(option) > most else risk)
+    ]
+    forecast = any(end < math.inf for _, end, _ in low)
+    first = min(low, key=lambda row: row[1:] if forecast else row[0], default=None)
+    advised = None if first is None else first[0]
     return tuple(
         option.model_copy(update={"pareto_best": best[at], "advised": at == advised})
         for at, option in enumerate(alternatives)

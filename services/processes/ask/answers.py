@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from shadowtime.services.processes.ask.questions import Answer, Offer, Offers, OffersQuestion, Question
+from shadowtime.services.processes.ask.questions import Answer, Offer, Offers, OffersQuestion, Question, log_age
 from shadowtime.shared.errors import SnapshotMismatch, Unanswerable
-from shadowtime.shared.messages import Envelope, JobSubmitted, Rejected, WaitBound
+from shadowtime.shared.messages import FOLLOWED, SHADOW, Envelope, JobSubmitted, Rejected, WaitBound, run_name
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import BoundsWaits, Stage, StageRun, doubt_of
 from shadowtime.shared.streaming import Position, RunFollower, RunReader
@@ -94,7 +94,7 @@ class Answers:
         return answer
 
     async def run_of(self, cluster: str, run: str | None) -> str:
-        """Return the run of a cluster to ask: the named one, or by default the run with the latest event.
+        """Return the run of a cluster to ask: the named one, or by default the first one of `_in_order`.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class Answers:
             If there is no such cluster or run.
         """
         if run is None:
-            return (await self._latest_first(cluster))[0]
+            return (await self._in_order(cluster))[0]
         await self._look()
         if run not in self._seen or self._seen[run].cluster != cluster:
             reason = f"there is no run {quote(run)} of cluster {quote(cluster)}"
@@ -139,8 +139,8 @@ class Answers:
         return answer if answer.bounds else None
 
     async def _answer_of_latest(self, question: Question) -> Answer:
-        """Return the answer from the run with the latest event, among the runs of the cluster that bound waits."""
-        runs = await self._latest_first(question.cluster)
+        """Return the answer from the first run of `_in_order` that bounds waits."""
+        runs = await self._in_order(question.cluster)
         self._boundless &= self._seen.keys()
         for run in runs:
             if run not in self._boundless:
@@ -152,12 +152,17 @@ class Answers:
         reason = f"no run of cluster {quote(question.cluster)} has bounds on waits; start one with --wait-bound"
         raise Unanswerable(409, f"{reason}; known: {_listed(runs)}", "cluster")
 
-    async def _latest_first(self, cluster: str) -> list[str]:
-        """Return the runs of a cluster, the run with the latest event first."""
+    async def _in_order(self, cluster: str) -> list[str]:
+        """Return the runs of a cluster: the followed run, then the others by their latest event, shadows last."""
         await self._look()
-        runs = [(state.time, name) for name, state in self._seen.items() if state.cluster == cluster]
+        followed, shadows = run_name(cluster, FOLLOWED), run_name(cluster, SHADOW, "")
+        runs = [
+            (name == followed, not name.startswith(shadows), state.time, name)
+            for name, state in self._seen.items()
+            if state.cluster == cluster
+        ]
         if runs:
-            return [name for _, name in sorted(runs, reverse=True)]
+            return [name for *_, name in sorted(runs, reverse=True)]
         if not self._seen:
             raise Unanswerable(404, f"stage {self._stage.name} has no run yet", "cluster")
         known = sorted({entry.cluster for entry in self._seen.values()})
@@ -258,9 +263,10 @@ def _answer(question: Question, run: str, state: StageRun) -> Answer | None:
         sequence=state.sequence,
         time=handler.time,
         bounds=bounds,
-        outwaited=tuple(None if doubt is None else doubt.outwaited for doubt in doubts),
+        outwaited=tuple(None if doubt is None else doubt.outwaited for doubt in doubts) if waits else (),
         waiting=len(waits),
         ranges=handler.ranges_at(job),
+        log_age=log_age(handler.opened, handler.time),
     )
 
 

@@ -2,17 +2,36 @@
 
 from collections.abc import Mapping
 from itertools import product
+from time import time as wall_clock
 from typing import Annotated, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
 from shadowtime.shared.errors import MAX_QUOTED_LENGTH, Unanswerable, in_plain_words
-from shadowtime.shared.messages import Count, FrozenModel, Processors, Request, Side, WaitBound, WaitRanges, Whole
+from shadowtime.shared.formatting import duration
+from shadowtime.shared.messages import (
+    FOLLOWED,
+    ClusterOpened,
+    Count,
+    FrozenModel,
+    Processors,
+    Request,
+    Side,
+    WaitBound,
+    WaitRanges,
+    Whole,
+)
 from shadowtime.shared.quoting import quote
 
 Asked = TypeVar("Asked", bound=FrozenModel)
 RunName = Annotated[str, Field(min_length=1, max_length=200)]
 Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+LOG_AGE = "age in seconds of the log of a followed cluster; null for other runs"
+
+STALE = 120
+"""Age in seconds at which the log of a followed cluster is old."""
 
 
 class Question(FrozenModel):
@@ -46,6 +65,27 @@ class Answer(FrozenModel):
     ranges: tuple[WaitRanges, ...] = Field(
         default=(), description="ranges of processors: those found in the waits, and the site's own"
     )
+    log_age: Whole | None = Field(default=None, description=LOG_AGE)
+
+
+def log_age(opened: ClusterOpened, time: int) -> int | None:
+    """Return the age in seconds of the log of a followed cluster, whose last event is at `time`; None for other runs.
+
+    A follower publishes at least a scheduling point after each picture.
+    """
+    if opened.mode != "recorded" or opened.name != FOLLOWED:
+        return None
+    return max(0, int(wall_clock()) - opened.unix_start - time)
+
+
+def age_line(age: int | None) -> list[str]:
+    """Return a line about the age of a log if it is old, for people.
+
+    >>> age_line(240), age_line(30), age_line(None)
+    (['the log is 4.0 min old: the follower is away, or behind'], [], [])
+    """
+    old = age is not None and age > STALE
+    return [f"the log is {duration(age)} old: the follower is away, or behind"] if old else []
 
 
 MAX_OFFERS = 100

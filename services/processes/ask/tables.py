@@ -5,7 +5,7 @@ from rich.table import Table
 
 from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, RunTime
 from shadowtime.services.processes.ask.alternatives import Alternative
-from shadowtime.services.processes.ask.questions import Answer, Offers, OffersQuestion, Question
+from shadowtime.services.processes.ask.questions import Answer, Offers, OffersQuestion, Question, age_line
 from shadowtime.shared.formatting import clock, duration, percent
 from shadowtime.shared.messages import WaitBound
 from shadowtime.shared.quoting import one_line
@@ -31,10 +31,13 @@ def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
         ),
     ]
     reasons = dict.fromkeys(alternative.reason for alternative in advice.alternatives if alternative.reason is not None)
+    lines[1:1] = age_line(advice.log_age)
     lines += [f"no start is forecast: {reason}" for reason in reasons]
+    if advice.unadvised is not None:
+        lines.append(f"none is advised: {advice.unadvised}")
     caption = (
-        f"*: ends earliest of those cut with at most {percent(question.risk, 'g')}; +: no other ends as early at as "
-        "small a risk. If nothing else arrives; other sizes do the same work."
+        f"*: ends earliest of those cut with at most {percent(question.risk, 'g')} (longer ones: half of it); "
+        "+: no other ends as early at as small a risk. If nothing else arrives; other sizes do the same work."
     )
     return Group(*lines, alternatives_table(advice.alternatives, caption))
 
@@ -93,7 +96,7 @@ def answer_table(question: Question, answer: Answer) -> Table:
     cluster, run = one_line(answer.cluster), one_line(answer.run)
     table = Table(
         title=f"cluster {cluster}, run {run}, at {clock(answer.time)}: {_stated(question)}",
-        caption="\n".join(starts),
+        caption="\n".join([*age_line(answer.log_age), *starts]),
     )
     for heading in ("queue", "grouping", "wait", "waits behind it"):
         table.add_column(heading, justify="right" if heading.startswith("wait") else "left")

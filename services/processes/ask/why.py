@@ -7,7 +7,7 @@ from textwrap import wrap
 from pydantic import Field
 
 from shadowtime.services.processes.ask.answers import Answers
-from shadowtime.services.processes.ask.questions import RunName
+from shadowtime.services.processes.ask.questions import RunName, age_line, log_age
 from shadowtime.shared.errors import Unanswerable
 from shadowtime.shared.formatting import clock
 from shadowtime.shared.messages import Count, Explains, Explanation, FrozenModel
@@ -52,7 +52,7 @@ class Explanations(Answers):
         async with self._turn:
             if question.run is not None:
                 await self._require(question.cluster, question.run)
-            runs: Sequence[str] = await self._latest_first(question.cluster) if question.run is None else [question.run]
+            runs: Sequence[str] = await self._in_order(question.cluster) if question.run is None else [question.run]
             missing = []
             for run in runs[:MAX_SEARCHED]:
                 answer = await self._follower(run).ask(partial(_explain, question, run))
@@ -79,7 +79,8 @@ def _explain(question: JobQuestion, run: str, state: StageRun) -> Why | str | No
     explanation = handler.explain(question.job, run, state.sequence)
     if explanation is None:
         return handler.known()
-    return Why(**vars(explanation), sentences=tuple(sentences_of(explanation)))
+    age = age_line(log_age(handler.opened, handler.time))
+    return Why(**vars(explanation), sentences=(*age, *sentences_of(explanation)))
 
 
 def why_text(why: Why) -> str:

@@ -9,7 +9,7 @@ from shadowtime.services.processes.live.rows import MAX_BLOCKS
 from shadowtime.services.processes.live.run_stories import SIZES
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.story import Story
-from shadowtime.shared.messages import WaitBound
+from shadowtime.shared.messages import FOLLOWED, WaitBound
 from shadowtime.shared.stages import doubt_of
 from shadowtime.shared.text import NEUTRAL, OTHER_COLOURS, POLICY_COLOURS, range_rows
 
@@ -35,6 +35,7 @@ def overview(view: LiveView) -> dict[str, Any]:
         "palette": OTHER_COLOURS,
         "predicts": {"runtime": opened.runtime, "adjustment": opened.adjustment, "wait_bound": opened.wait_bound},
         "obeyed": view.log.obeyed,
+        "followed": opened.mode == "recorded" and opened.name == FOLLOWED,
         "unix_start": view.log.unix_start,
         "began": opened.time,
         "time": view.time,

@@ -3,3 +3,11 @@
 from shadowtime.services.runtime_distribution.ensembles.boosted import Boosted
 from shadowtime.services.runtime_distribution.ensembles.experts import Experts
 from shadowtime.services.runtime_distribution.ensembles.mixture import Mixture
+from shadowtime.services.runtime_distribution.ensembles.within_bins import (
+    AtRequest,
+    NearRequest,
+    parts_of,
+    quantiles_of,
+    spread,
+    transformed_within,
+)

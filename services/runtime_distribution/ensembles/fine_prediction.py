@@ -23,7 +23,7 @@ def fine_prediction(fine: Floats, x: JobSubmitted, observations: int, point: flo
     >>> round(example.point, 2), example.at_request, len(example.quantiles)
     (1.34, 0.1, 19)
     """
-    outcomes, quantiles = gathered(fine), quantiles_of(fine, limit(x))
+    outcomes, quantiles = gathered(fine), quantiles_of(fine, limit(x), LEVELS)
     return RunTimePrediction(
         point=as_predicted(float(quantiles[MEDIAN]) if point is None else point, x),
         observations=observations,

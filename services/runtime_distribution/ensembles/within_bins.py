@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from shadowtime.shared.bounds import MAX_DURATION
-from shadowtime.shared.distributions import EDGES, LEVELS, RATIO, bin_of, occupied_time
+from shadowtime.shared.distributions import EDGES, RATIO, bin_of, occupied_time
 from shadowtime.shared.kernels import Floats, FloatTable, IntegerTable, kernel
 
 PARTS: Final = 8
@@ -175,16 +175,18 @@ def transformed_within(fine: Floats, run_time: float, limit: float) -> tuple[flo
 
 
 @kernel
-def quantiles_of(fine: Floats, limit: float) -> Floats:
-    """Return the run times in seconds, at most the limit, within which a job ends with each of `LEVELS`; O(parts).
+def quantiles_of(fine: Floats, limit: float, levels: Floats) -> Floats:
+    """Return the run times in seconds, at most the limit, within which a job ends with these probabilities; O(parts).
 
-    >>> quantiles_of(np.array([0.1] + [0.8] + [0.0] * 7 + [0.1]), 1.8)[[0, 9, 18]].round(3).tolist()
+    The levels are ascending.
+
+    >>> quantiles_of(np.array([0.1] + [0.8] + [0.0] * 7 + [0.1]), 1.8, np.array([0.05, 0.5, 0.95])).round(3).tolist()
     [1.0, 1.122, 1.8]
     """
-    last, seconds = (len(fine) - 2) // PARTS, np.empty(len(LEVELS))
+    last, seconds = (len(fine) - 2) // PARTS, np.empty(len(levels))
     reached, at = fine[0], 0
-    for level in range(len(LEVELS)):
-        while at < len(fine) - 1 and reached < LEVELS[level]:
+    for level in range(len(levels)):
+        while at < len(fine) - 1 and reached < levels[level]:
             at += 1
             reached += fine[at]
         if at == 0:
@@ -194,7 +196,7 @@ def quantiles_of(fine: Floats, limit: float) -> Floats:
         else:
             j, k = 1 + (at - 1) // PARTS, (at - 1) % PARTS
             low, high = edge(j, k, last, limit), edge(j, k + 1, last, limit)
-            time = low * (high / low) ** (1.0 - (reached - LEVELS[level]) / fine[at])
+            time = low * (high / low) ** (1.0 - (reached - levels[level]) / fine[at])
             seconds[level] = min(time, float(MAX_DURATION))
 
     return seconds

@@ -77,7 +77,7 @@ class AllReserve(Policy):
         return SampledFutures(PassByPass(self, reserve=True), self.ordering.chance)
 
     def order(self, now: int, queue: Queue) -> Integers:
-        """Return the rank of each waiting job: its position in order of arrival."""
+        """Return the position of each waiting job in order of arrival, for forward simulations. `served` decides."""
         return as_submitted(queue)
 
     def rows(self, now: int, queue: Queue) -> None:
@@ -92,7 +92,7 @@ class AllReserve(Policy):
         if free <= 0 or not len(queue):
             return []
         idle = running.free(free)
-        in_turn = self.ordering.in_turn(now, queue, idle)
+        in_turn = self.served(now, queue, idle)
         run_times = queue.requested_time if self.on_requests else queue.predicted_time
         rows, planned, _ = reserve_pass(
             now,

@@ -89,7 +89,12 @@ class Easy(InOrder, Policy):
             on_requests=self.on_requests,
             weight=settings.weight if isinstance(settings, EasySettings) else 0.0,
         )
-        self.in_turn = self.ordering.as_submitted and self.ordering.alike
+        of = type(self)
+        self.own_order = of.order is not Easy.order
+        """Whether a subclass ranks the candidates itself."""
+        self.in_turn = (
+            self.ordering.as_submitted and self.ordering.alike and not self.own_order and of.rows is Easy.rows
+        )
 
     def open(self, opened: ClusterOpened) -> None:
         """Seed the random numbers of the `orders` from the run's seed and cluster."""
@@ -107,7 +112,18 @@ class Easy(InOrder, Policy):
         return SampledFutures(PassByPass(self, steady=self.ordering.steady), self.ordering.chance)
 
     def order(self, now: int, queue: Queue) -> Integers:
-        """Return the rank of each waiting job as a candidate. The array is in order of submission."""
+        """Return the rank of each waiting job as a candidate, an array in the order of the queue's rows.
+
+        A subclass that overrides it is asked at each pass that looks for candidates. Ranks are whole numbers, the
+        smallest is tried first; the head of the queue does not depend on them (`rows` is for that).
+
+        Examples
+        --------
+        >>> class LongestFirst(Easy):
+        ...     name = "longest-first"
+        ...     def order(self, now, queue):
+        ...         return np.argsort(np.argsort(-queue.predicted_time, kind="stable"), kind="stable")
+        """
         if self.ordering.alike and self.ordering.as_submitted:
             return np.arange(len(queue))
         return self.ordering.ranks(now, queue)
@@ -139,7 +155,8 @@ class Easy(InOrder, Policy):
             heads, shadow_time, extra, accepted = easy_pass(now, idle, sizes, run_times, order, *held)
         else:
             served = rows.tolist()
-            order = np.arange(len(queue)) if self.ordering.alike else self.order(now, queue)[rows]
+            alike = self.ordering.alike and not self.own_order
+            order = np.arange(len(queue)) if alike else self.order(now, queue)[rows]
             in_turn = sizes[rows], run_times[rows]
             heads, shadow_time, extra, accepted = easy_pass(now, idle, *in_turn, order, *held)
 

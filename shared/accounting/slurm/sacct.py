@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from shadowtime.shared.accounting import (
+    FEDERATED,
+    FEDERATED_SPANS,
     LIFE,
     TASKS,
     UNKNOWN,
@@ -297,11 +299,16 @@ class SacctColumns:
         words = {name: kept.columns[field] for name, field in WORDS.items() if field in kept.columns}
         words |= {name: kept.mapped[name].words(word_of) for name in WORDS if name in kept.mapped}
         words["job_id"] = CellColumn([""] * len(kept.lines)) if tasks is None else CellColumn(tasks.names)
-        numbers["life_step"] = np.full(len(kept.lines), LIFE)
+        federated = (numbers["job_number"] >= LIFE) & (numbers["job_number"] < FEDERATED)
+        if federated.any():
+            jobs = numbers["job_number"].tolist()
+            jobs = [number_of(job) if it else job for job, it in zip(jobs, federated.tolist(), strict=True)]
+            numbers["job_number"] = np.array(jobs, dtype=np.int64)
+        numbers["life_step"] = np.where(federated, LIFE * FEDERATED_SPANS, LIFE)
         if tasks is not None:
             own = np.array(tasks.numbers, dtype=np.int64)
             numbers["job_number"] = np.where(own == UNKNOWN, numbers["job_number"], own)
-            numbers["life_step"] = np.where(own == UNKNOWN, LIFE, LIFE * TASKS)
+            numbers["life_step"] = np.where(own == UNKNOWN, numbers["life_step"], LIFE * TASKS)
         if kept.bad:
             good = kept.without_bad()
             numbers = {name: values[good] for name, values in numbers.items()}

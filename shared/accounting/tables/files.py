@@ -1,7 +1,7 @@
 """The files that tables of jobs come in: text with a delimiter, Parquet, and JSON."""
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ def table_file(path: Path, reading: Reading) -> TableFile:
     """
     beginning = beginning_of(path)
     if beginning.startswith(PARQUET):
-        return _ParquetFile(path)
+        return _parquet_table(path)
     if beginning.lstrip()[:1] in (b"[", b"{"):
         return JsonLinesTable(path) if is_json_lines(beginning) else JsonTable(path)
     return _TextFile(path, beginning, reading)
@@ -101,28 +101,25 @@ class _TextFile:
             yield TableBlock(np.array(numbers, dtype=np.int64), dict(zip(self.names, columns, strict=True)))
 
 
-class _ParquetFile:
-    def __init__(self, path: Path) -> None:
-        try:
-            from pyarrow import parquet  # here, since this import takes a third of a second
-        except ModuleNotFoundError:
-            raise TraceError(f"{path}: to read Parquet, pip install 'shadowtime[frames]'") from None
-        if path.stat().st_size > MAX_LOG_SIZE:
-            raise TraceError(f"{path}: the log is too large; the maximum is {MAX_LOG_SIZE:,} bytes")
+class _ArrowTable:
+    """A table in batches of columns. `batches` returns them anew at each call."""
+
+    def __init__(
+        self, path: Path, names: Sequence[str], batches: "Callable[[int], Iterator[pyarrow.RecordBatch]]"
+    ) -> None:
         self._path = path
-        with _ArrowErrors(path), parquet.ParquetFile(path) as packed:
-            self.names: Sequence[str] = packed.schema_arrow.names
-            batch = next(packed.iter_batches(batch_size=1), None)
+        self._batches = batches
+        self.names: Sequence[str] = names
+        with _ArrowErrors(path):
+            batch = next(batches(1), None)
             self.values: Sequence[str] = (
                 () if batch is None else [str(column.to_pylist()[0]) for column in batch.columns if len(column)]
             )
 
     def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
-        from pyarrow import parquet
-
         last = 0
-        with _ArrowErrors(self._path), parquet.ParquetFile(self._path) as packed:
-            for batch in packed.iter_batches(batch_size=BATCH):
+        with _ArrowErrors(self._path):
+            for batch in self._batches(BATCH):
                 columns = {
                     name: CellColumn(_cells(column)) for name, column in zip(self.names, batch.columns, strict=True)
                 }
@@ -130,6 +127,51 @@ class _ParquetFile:
                 last += batch.num_rows
                 if last > MAX_LINES:
                     raise TraceError(f"{self._path}: a table has at most {MAX_LINES:,} rows")
+
+
+def _parquet_table(path: Path) -> TableFile:
+    try:
+        from pyarrow import parquet  # here, since this import takes a third of a second
+    except ModuleNotFoundError:
+        raise TraceError(f"{path}: to read Parquet, pip install '.[frames]'") from None
+    if path.stat().st_size > MAX_LOG_SIZE:
+        raise TraceError(f"{path}: the log is too large; the maximum is {MAX_LOG_SIZE:,} bytes")
+
+    def batches(rows: int) -> "Iterator[pyarrow.RecordBatch]":
+        with parquet.ParquetFile(path) as packed:
+            yield from packed.iter_batches(batch_size=rows)
+
+    with _ArrowErrors(path), parquet.ParquetFile(path) as packed:
+        names = packed.schema_arrow.names
+    return _ArrowTable(path, names, batches)
+
+
+FRAME = Path("the data frame")
+"""The name, in messages, of a table that is not a file."""
+
+
+def frame_table(frame: Any) -> TableFile:
+    """Return the table in a data frame of pandas, polars or pyarrow.
+
+    Raises
+    ------
+    TraceError
+        If it is no data frame.
+    ImportError
+        If pyarrow is not installed.
+    """
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        raise ImportError("data frames need pyarrow, which is not installed: pip install '.[frames]'") from None
+
+    try:
+        if hasattr(frame, "to_arrow"):  # polars
+            frame = frame.to_arrow()
+        table = frame if isinstance(frame, pyarrow.Table) else pyarrow.table(frame)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise TraceError(f"{FRAME}: cannot be read as a table: {str(error).splitlines()[0]}") from error
+    return _ArrowTable(FRAME, table.column_names, lambda rows: iter(table.to_batches(max_chunksize=rows)))
 
 
 class _ArrowErrors:

@@ -38,7 +38,7 @@ from shadowtime.shared.accounting import (
 )
 from shadowtime.shared.accounting.slurm import GOING_ON, STATES, SacctColumns, columns_shown, is_header, state_in
 from shadowtime.shared.accounting.tables.blocks import TableBlock, TableFile
-from shadowtime.shared.accounting.tables.files import PARQUET, delimiter_of, table_file
+from shadowtime.shared.accounting.tables.files import FRAME, PARQUET, delimiter_of, frame_table, table_file
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.kernels import Integers
@@ -91,7 +91,23 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     ----------
     docs/accounting.md#tables.
     """
-    file = table_file(path, reading)
+    return _read(path, table_file(path, reading), reading)
+
+
+def read_frame(frame: Any, reading: Reading) -> AccountingRows:
+    """Return the jobs of a data frame of pandas, polars or pyarrow, one for each row, as `read` does.
+
+    Raises
+    ------
+    TraceError
+        If it is no data frame, or as `read` does.
+    ImportError
+        If pyarrow is not installed.
+    """
+    return _read(FRAME, frame_table(frame), reading)
+
+
+def _read(path: Path, file: TableFile, reading: Reading) -> AccountingRows:
     if is_header(file.names) and not is_table(reading.columns):
         return _read_as_sacct(path, file, reading)
     table = _Table(path, file, reading)
@@ -158,11 +174,12 @@ class _Table:
             missing.append("start or wait" if "end" in named or "run_time" in named else "end or run_time")
         if missing:
             missing += ["limit"] * ("limit" not in named)
-            options = ", ".join(f"{name}=COLUMN" for name in missing)
+            options = "--columns " + ", ".join(f"{name}=COLUMN" for name in missing)
+            if self.path == FRAME:
+                options = f"columns={{{missing[0]!r}: …}}"
             optional = "; limit is not needed with --requests actual" if "limit" in missing else ""
             raise TraceError(
-                f"{self.path}: no column for {', '.join(missing)}; give --columns {options}{optional}; "
-                f"it has {self._shown}"
+                f"{self.path}: no column for {', '.join(missing)}; give {options}{optional}; it has {self._shown}"
             )
 
     def _note_missing_limit(self) -> None:

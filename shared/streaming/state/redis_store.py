@@ -398,6 +398,26 @@ class RedisStore:
         fields = await self._ask(self._client.hgetall(self._key(run, "read-model")))
         return {name.decode(): value for name, value in fields.items()}
 
+    async def claim(self, run: str, owner: bytes, seconds: int) -> bytes:
+        """Claim a run for `seconds`, and return its owner: `owner`, unless another one has claimed it before.
+
+        An owner that claims again keeps the run. The claim only keeps processes apart that would otherwise hinder each
+        other; transactions are safe without it.
+        """
+        key = self._key(run, "owner")
+        _, _, holder = await self._at_once(
+            ("HSETNX", key, "process", owner), ("EXPIRE", key, seconds, "NX"), ("HGET", key, "process")
+        )
+        if holder == owner:
+            await self._ask(self._client.expire(key, seconds))
+        return bytes(holder)
+
+    async def release(self, run: str, owner: bytes) -> None:
+        """Give up a claim, if it is still held."""
+        key = self._key(run, "owner")
+        if await self._ask(self._client.hget(key, "process")) == owner:
+            await self._ask(self._client.delete(key))
+
     async def wait_for(self, seconds: float) -> None:
         """Raise `StoreError` unless Redis answers within `seconds`."""
         until = (loop := asyncio.get_running_loop()).time() + seconds

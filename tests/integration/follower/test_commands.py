@@ -18,6 +18,9 @@ def test_what_a_command_prints_does_not_depend_on_where_it_runs(monkeypatch: pyt
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     assert said(Commands(), "sh", "-c", 'echo "$TZ $LC_ALL $SLURM_TIME_FORMAT"') == "UTC C %s\n"
+    monkeypatch.setenv("SQUEUE_PARTITION", "debug")  # by which squeue would leave out other jobs, without a word
+    monkeypatch.setenv("SLURM_CLUSTERS", "all")
+    assert said(Commands(), "sh", "-c", 'echo "$SQUEUE_PARTITION$SLURM_CLUSTERS"') == "\n"
     assert said(Commands(("env", "A=via")), "sh", "-c", "echo $A") == "via\n"
 
 

@@ -18,7 +18,15 @@ from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.formatting import clock
 from shadowtime.shared.messages.decisions import Start
-from shadowtime.shared.messages.envelope import ClusterOpened, Decided, Envelope, Event, JobStarted, JobSubmitted
+from shadowtime.shared.messages.envelope import (
+    ClusterOpened,
+    Decided,
+    Envelope,
+    Event,
+    JobStarted,
+    JobSubmitted,
+    SchedulingPoint,
+)
 from shadowtime.shared.messages.reasons import FitsNow
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.web.server import address_of, listening
@@ -163,6 +171,27 @@ def test_a_job_has_one_number_wherever_it_is_named(tmp_path: Path) -> None:
             await tab.wait_for("document.querySelector('#queue tr') !== null")
             for table, name in (("decisions", "job 1513"), ("queue", "1514"), ("running", "1513")):
                 assert await tab.evaluate(f"document.querySelector('#{table} a').textContent") == name
+
+    asyncio.run(go())
+
+
+@pytest.mark.nightly
+def test_the_log_of_a_follower_that_is_away_turns_grey(tmp_path: Path) -> None:
+    require_browser()
+    now = int(datetime.now(UTC).timestamp())
+    opened = ClusterOpened(time=0, cluster="mine", processors=4, mode="recorded", name="live", unix_start=now - 10_000)
+    first: list[Event] = [opened, SchedulingPoint(time=9_400)]
+    said, old = "document.getElementById('connection').textContent", "document.body.classList.contains('old')"
+
+    async def go() -> None:
+        async with shown(tmp_path) as (page, address, tab):
+            for sequence, event in enumerate(first):
+                page.runs.push(Envelope(run="mine/live", cluster="mine", sequence=sequence, event=event))
+            await tab.open(address)
+            await tab.wait_for(f"{said}.startsWith('the log is 10.') && {old}")
+            page.runs.push(Envelope(run="mine/live", cluster="mine", sequence=2, event=SchedulingPoint(time=10_000)))
+            page.tell()
+            await tab.wait_for(f"{said} === 'live' && !{old}")
 
     asyncio.run(go())
 

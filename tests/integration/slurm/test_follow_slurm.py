@@ -4,31 +4,25 @@ import asyncio
 import json
 import math
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from shadowtime.services.follower.io.follower import STORE
 from shadowtime.shared.accounting.slurm.head import FIELDS
-from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, JobChanged, JobSuspended
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state.redis_client import connect
 from shadowtime.shared.streaming.state.redis_store import RedisStore
 from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.integration.slurm.happenings import happen
-from tests.support.lives import late, lives_accounted, lives_told, log_of, predictions, replayed
-from tests.support.patience import PATIENCE
+from tests.support.follower_process import RUN, following
+from tests.support.lives import late, lives_accounted, lives_told, predictions, replayed
 from tests.support.real_servers import require_reason
 from tests.support.rejections import rejected
 from tests.support.slurm_cluster import SlurmCluster, unavailable
-
-RUN = "shadow/live"
 
 
 @pytest.fixture(scope="module")
@@ -36,53 +30,6 @@ def cluster() -> Iterator[SlurmCluster]:
     require_reason(unavailable())
     with SlurmCluster() as made:
         yield made
-
-
-class FollowerProcess:
-    """A follower that is killed and started again."""
-
-    def __init__(self, cluster: SlurmCluster, kafka: Kafka, redis: Redis, log: Path) -> None:
-        self.settings = Settings(kafka_bootstrap=kafka.address, redis_url=redis.url)
-        self._command = [
-            *(sys.executable, "-m", "shadowtime", "follow", "slurm", "--cluster", "shadow", "--history", "1day"),
-            *("--every", "5", "--policy", "easy", "--kafka-bootstrap", kafka.address, "--redis-url", redis.url),
-            *("--web-port", "0", "--patience", "90"),  # slurmdbd may have lost what happened while it was away
-        ]
-        self._environment = cluster.environment
-        self._log = log
-        self.start()
-
-    def start(self) -> None:
-        with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self._command, cwd=ROOT, env=self._environment, stdout=log, stderr=subprocess.STDOUT
-            )
-
-    def kill(self) -> None:
-        assert self.process.poll() is None, self._log.read_text()
-        self.process.kill()
-        self.process.wait()
-
-    def wait_until_told(self, second: int) -> list[Envelope]:
-        """Return the log once it has come to a second of Unix."""
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            assert self.process.poll() is None, self._log.read_text()
-            log = log_of(self.settings, RUN)
-            if log and log[0].event.unix_start + log[-1].event.time > second:  # type: ignore[union-attr]
-                return log
-            time.sleep(2)
-        raise AssertionError(f"not told within {PATIENCE} s: {self._log.read_text()}")
-
-
-@contextmanager
-def following(cluster: SlurmCluster, kafka: Kafka, redis: Redis, log: Path) -> Iterator[FollowerProcess]:
-    process = FollowerProcess(cluster, kafka, redis, log)
-    try:
-        yield process
-    finally:
-        process.process.kill()
-        process.process.wait()
 
 
 @pytest.mark.nightly

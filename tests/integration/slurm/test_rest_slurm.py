@@ -108,7 +108,7 @@ async def compare(jobs: dict[str, int], commands: SlurmClient, rest: SlurmClient
         return in_order(await asked.machine())
 
     async def jobs_of(asked: SlurmClient) -> Any:
-        return by_life(await asked.jobs((await asked.machine()).tiers))
+        return by_life((await asked.jobs(await asked.machine())).observations)
 
     first = int(time.time()) - 3600
 
@@ -139,6 +139,6 @@ async def compare(jobs: dict[str, int], commands: SlurmClient, rest: SlurmClient
         assert theirs is not None
         assert 0 <= theirs.time - ours.time <= 2
         assert theirs.since == ours.since
-        assert theirs.requests > 0 < theirs.seconds  # of the user of slurmrestd
+        assert theirs.requests > 0 < (theirs.seconds or 0)  # of the user of slurmrestd
     finally:
         await rest.close()

@@ -1,12 +1,13 @@
 """A policy or predictor of a notebook is replayed like an installed one, and its mistakes are named."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import shadowtime
-from shadowtime.replayer.api.own import spec_of
+from shadowtime.replayer.api.own import OwnClasses
 from shadowtime.services.catalogue import REGISTRIES
 from shadowtime.services.scheduler import Policy, start
 from shadowtime.services.scheduler.policy import FITS_NOW
@@ -86,11 +87,26 @@ def test_a_class_that_is_written_anew_replaces_the_old_one() -> None:
     def mine(now: int, queue: Any, running: Any, free: int) -> Any:
         return []
 
-    first = spec_of("policy", mine)
-    mine_too = in_order
     renamed = type("Mine", (InOrder,), {})
-    assert spec_of("policy", renamed) == first == "mine"
-    assert waits("mine") == waits(mine_too)
+    with pytest.raises(
+        ReplayError,
+        match="deadlock: none of 200 waiting jobs starts: each of them fits on the idle machine, so the policy",
+    ):
+        waits(mine)
+    assert waits(renamed) == waits("fcfs")
+
+
+def test_a_class_is_known_for_the_duration_of_its_replay_alone(tmp_path: Path) -> None:
+    result = shadowtime.replay(LOG, InOrder)
+    assert "in-order" not in REGISTRIES["policy"].classes
+    with pytest.raises(SettingsError, match="unknown policy 'in-order'"):
+        shadowtime.replay(LOG, "in-order")
+    with pytest.raises(ReplayError):
+        shadowtime.replay(LOG, _broken([9]))
+    assert "broken" not in REGISTRIES["policy"].classes
+    result.report(tmp_path / "report.html", shadowtime.replay(LOG, "easy"), shadowtime.replay(LOG, in_order))
+    assert "in-order" in (tmp_path / "report.html").read_text()
+    assert "in-order" not in REGISTRIES["policy"].classes
 
 
 @pytest.mark.parametrize(
@@ -124,9 +140,16 @@ def test_jobs_that_do_not_fit_are_named() -> None:
 
 def test_a_name_that_is_taken_is_refused() -> None:
     with pytest.raises(SettingsError, match="policy 'easy' exists already; give yours another `name`"):
-        spec_of("policy", type("Easy", (InOrder,), {}))
-    with pytest.raises(SettingsError, match="runtime Nothing: it needs a method predict_one and learn_one"):
-        spec_of("runtime", type("Nothing", (), {}))
-    with pytest.raises(SettingsError, match="policy int: it needs a method schedule"):
-        spec_of("policy", 5)
+        shadowtime.replay(LOG, type("Easy", (InOrder,), {}))
+    for nothing in (type("Nothing", (), {}), 5, None):
+        with pytest.raises(
+            SettingsError, match="policy: expected a SPEC, or a class or object with the method schedule"
+        ):
+            shadowtime.replay(LOG, nothing)
+    with pytest.raises(SettingsError, match=r"with the method predict_one and learn_one; found .<class"):
+        shadowtime.replay(LOG, runtime=type("Nothing", (), {}))
+    own = OwnClasses()
+    own.spec_of("policy", InOrder)
+    with pytest.raises(SettingsError, match="policy 'in-order' is there twice"):
+        own.spec_of("policy", in_order)
     assert "easy" in REGISTRIES["policy"].classes

@@ -20,6 +20,7 @@ let asked = {at: 0, for: "", answer: undefined, busy: false};
 let twin = {at: -TWIN_MS, of: "", told: null, problem: null};
 let advice = {told: null, problem: null, asked: {}, busy: false, drawn: false};
 let due = false;
+let online = false;
 let drawn = false;
 let last = -FRAME_MS;
 
@@ -52,10 +53,21 @@ const stream = new Stream(() => {
   if (due) return;
   due = true;
   setTimeout(() => requestAnimationFrame(() => { due = false; last = performance.now(); draw(); }), last + FRAME_MS - performance.now());
-}, (connected) => {
-  say(find("connection"), connected ? "live" : "connection lost, trying again");
-  style(find("connection"), connected ? "live" : "lost");
-});
+}, (connected) => { online = connected; drawConnection(); });
+
+// The log of a followed cluster gets old while its follower is away: the page is grey then, and says how old it is.
+const OLD_SECONDS = 120;
+const AGE_MS = 5000;
+
+function drawConnection() {
+  const state = stream.state, followed = state?.followed && !state.closed;
+  const age = followed ? Date.now() / 1000 - state.unix_start - state.time : 0;
+  const old = age > OLD_SECONDS;
+  say(find("connection"), !online ? "connection lost, trying again" : old ? `the log is ${duration(age)} old: the follower is away, or behind` : "live");
+  style(find("connection"), online && !old ? "live" : "lost");
+  document.body.classList.toggle("old", old);
+}
+setInterval(drawConnection, AGE_MS);
 
 // What only a question tells: a page of the queue, a job, the jobs of a user. Asked anew as the run goes on.
 function also(path, parameters, use) {

@@ -21,7 +21,7 @@ from tests.support.small_logs import job, write_log
         ("name = ", "Invalid value (at end of document)"),
         ('name = "c"\ntitle = "t"\n', "logs: it is missing"),
         (GOOD + "logz = 3\n", "logz: there is no such key; known: name, title, logs, "),
-        (GOOD.replace('"c"', '"a b"'), "name: String should match pattern"),
+        (GOOD.replace('"c"', '"a b"'), "name: expected letters, digits"),
         (GOOD + 'policies = ["easy", "esay"]\n', "policies.1.spec: unknown policy 'esay'"),
         (
             GOOD + 'policies = [{ spec = "easy", seed = 1 }]\n',

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shadowtime.replayer.campaign.logs import MAX_SHIFT, MONTH, month_of, perturbed, without_first
+from shadowtime.replayer.campaign.logs import MONTH, month_of, without_first
+from shadowtime.replayer.logs.perturbed_copies import MAX_SHIFT, perturbed
 from shadowtime.shared.errors import TraceError
 from tests.support.small_logs import generated, job, workload_of
 

@@ -27,7 +27,7 @@ def written(plan: RunPlan, path: Path) -> tuple[Trace, Schedule]:
 def test_jobs_are_those_of_the_log_with_the_waits_of_the_replay(tmp_path: Path) -> None:
     bundled = read_swf(BUNDLED)
     workload = prepare(bundled, limit=400)
-    trace, schedule = written(plan_of(workload, "best"), tmp_path / "out.swf")
+    trace, schedule = written(plan_of(workload, "cautious"), tmp_path / "out.swf")
     assert (trace.processors, trace.unix_start_time) == (128, bundled.unix_start_time)
     assert trace.header["Note"].startswith("jobs of bundled, replayed under probabilistic(candidates=spf,tau=1.0,")
     before, after = (dict(zip(FIELDS, table.T, strict=True)) for table in (bundled.table[:400], trace.table))

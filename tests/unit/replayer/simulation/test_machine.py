@@ -241,7 +241,7 @@ def test_can_start_while_any_waiting_job_fits() -> None:
 def test_jobs_that_wait_for_ever_are_named() -> None:
     machine = machine_with(job(8, processors=4), job(9), capacity=[CapacityChanged(time=5, processors=2)])
     machine.next_instant()
-    complaint = "deadlock: none of 2 waiting jobs can start: job 8 requests 4 processors; the machine has 2"
+    complaint = "deadlock: none of 2 waiting jobs starts: job 8 requests 4 processors; the machine has 2"
     with pytest.raises(ReplayError, match=complaint):
         machine.next_instant()
 

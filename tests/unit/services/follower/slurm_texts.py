@@ -1,7 +1,8 @@
-"""Lines as `squeue` and `sinfo` print them, and how they are read."""
+"""Lines as `squeue`, `sinfo` and `sacct` print them, and how they are read."""
 
 from shadowtime.services.follower.cluster.observation import JobObservation
 from shadowtime.services.follower.slurm.squeue import FIELDS, observations_of
+from shadowtime.shared.accounting import sacct
 
 WAITS = {
     "JobID": "286",
@@ -56,3 +57,21 @@ NODES = (
     "n03|batch*|10|idle*|0/0/4/4|4000|(null)|\n"
     "n04|batch*|10|idle~|0/4/0/4|4000|(null)|\n"
 )
+
+
+TRES = "cpu=4,mem=7200M,node=2,billing=8,gres/gpu=2"
+
+
+def row(job: str, state: str, submit: str, eligible: str, start: str, end: str, seconds: str) -> list[str]:
+    raw = job.partition("_")[0]
+    values = {"JobIDRaw": raw, "JobID": job, "State": state, "Submit": submit, "Eligible": eligible, "Start": start}
+    values |= {"End": end, "ElapsedRaw": seconds, "TimelimitRaw": "60", "ReqCPUS": "4", "AllocCPUS": "4"}
+    values |= {
+        "Suspended": "00:00:00",
+        "NNodes": "1",
+        "Partition": "batch",
+        "NodeList": "None assigned" if start == "Unknown" else "n05",
+    }
+    values |= {"JobName": "plain2", "User": "user2", "Account": "projecta", "QOS": "normal", "AllocTRES": TRES}
+    values |= {"NNodes": "2", "ReqTRES": TRES}
+    return [values.get(name, "") for name in sacct.FIELDS]

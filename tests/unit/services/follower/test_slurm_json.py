@@ -79,7 +79,7 @@ def test_what_may_differ_of_a_job_that_is_over(
 def test_of_several_words_for_a_state_the_one_that_squeue_prints_counts() -> None:
     completing = newer(OVER) | {"job_state": ["CANCELLED", "COMPLETING"]}
     configuring = newer(RUNS) | {"job_state": ["RUNNING", "CONFIGURING", "A_FLAG_OF_27_05"]}
-    assert (read(completing).state, read(configuring).state) == ("over", "running")
+    assert (read(completing).state, read(configuring).state) == ("over", "waiting")
     assert observations_of_rows(squeue_rows([newer(RUNS) | {"job_state": ["PENDING", "REQUEUED"]}]), {}) == []
 
 
@@ -124,6 +124,12 @@ def test_nodes_are_what_sinfo_prints(dialect: Dialect) -> None:
 
 def test_the_clock_and_the_load_of_slurmctld(dialect: Dialect) -> None:
     assert load_of(dialect(DIAG), "shadowtime") == Load(1795541201, 1795541136, 408, 0.311154, 3)
-    assert load_of(dialect(DIAG), "nobody") == Load(1795541201, 1795541136, 0, 0.0, 3)
+    assert load_of(dialect(DIAG), "nobody") == Load(1795541201, 1795541136, 0, None, 3)
     assert load_of({}, "nobody") is None
-    assert load_of(DIAG | {"rpcs_by_user": "none", "req_time_start": None}, "root") == (1795541201, 1795541201, 0, 0, 3)
+    assert load_of(DIAG | {"rpcs_by_user": "none", "req_time_start": None}, "root") == (
+        1795541201,
+        1795541201,
+        0,
+        None,
+        3,
+    )

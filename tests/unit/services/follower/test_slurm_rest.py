@@ -9,6 +9,7 @@ import pytest
 from shadowtime.services.follower.cluster.observation import LifeKey
 from shadowtime.services.follower.io import rest_client as slurmrestd
 from shadowtime.services.follower.io.slurm import SlurmSource
+from shadowtime.services.follower.io.slurm_commands import SlurmNodes
 from shadowtime.services.follower.io.slurm_rest import ByRest
 from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.errors import FollowError, SettingsError
@@ -27,17 +28,20 @@ from tests.unit.services.follower.slurmrestd_answers import (
 JOBS = "/slurm/v0.0.38/jobs"
 
 
+MACHINE = SlurmNodes([], {})
+
+
 def answers(jobs: bytes | None) -> dict[str, bytes | None]:
     return {"/openapi/v3": listing(36, 38), JOBS: jobs}
 
 
 def ask_jobs(rest: ByRest) -> Any:
-    return rest.jobs({})
+    return rest.jobs(MACHINE)
 
 
 def test_jobs_machine_and_load() -> None:
     async def ask(rest: ByRest) -> Any:
-        return await rest.load(), await rest.machine(), await rest.jobs({"batch": 1})
+        return await rest.load(), await rest.machine(), await rest.jobs(SlurmNodes([], {"batch": 1}))
 
     (load, machine, jobs), requests = asked(
         {
@@ -50,26 +54,26 @@ def test_jobs_machine_and_load() -> None:
         ask,
     )
     assert (load.requests, [node.name for node in machine.nodes]) == (408, ["n01", "n02", "n03"])
-    assert [observation.priority for observation in jobs] == [2**32 + 10009]
+    assert [observation.priority for observation in jobs.observations] == [2**32 + 10009]
     assert len(requests) == 5  # the version is asked for once
 
 
 @pytest.mark.parametrize(("has", "used"), [((36, 37, 38), 38), ((38, 39), 38), ((38, 40, 41), 41), ((44, 45, 46), 44)])
 def test_the_newest_version_that_is_understood_is_used(has: tuple[int, ...], used: int) -> None:
     jobs = http({"jobs": [], "errors": []})
-    assert asked({"/openapi/v3": listing(*has), f"/slurm/v0.0.{used}/jobs": jobs}, ask_jobs)[0] == []
+    assert asked({"/openapi/v3": listing(*has), f"/slurm/v0.0.{used}/jobs": jobs}, ask_jobs)[0].observations == []
 
 
 def test_after_an_update_of_slurm_the_version_is_asked_for_again() -> None:
     told: dict[str, bytes | None] = {"/openapi/v3": listing(38), JOBS: http({"jobs": []})}
 
     async def ask(rest: ByRest) -> None:
-        await rest.jobs({})
+        await rest.jobs(MACHINE)
         del told[JOBS]
         told["/openapi/v3"], told["/slurm/v0.0.41/jobs"] = listing(41), http({"jobs": []})
         with pytest.raises(FollowError, match=r"v0\.0\.38/jobs: 404 NOT FOUND: Unable find"):
-            await rest.jobs({})
-        await rest.jobs({})
+            await rest.jobs(MACHINE)
+        await rest.jobs(MACHINE)
 
     asked(told, ask)
 
@@ -206,11 +210,19 @@ def test_some_jobs_of_the_past_are_asked_for_one_by_one() -> None:
     assert len(requests) == 5
 
 
-def test_accounting_that_is_not_understood_names_the_path() -> None:
+def test_rows_of_accounting_that_are_not_understood_are_left_out_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    async def ask(rest: ByRest) -> Any:
+        return await rest.accounted(1795325000), rest.refused
+
     rows = [ACCOUNTED | {"time": ACCOUNTED["time"] | {"submission": "today"}}]
     told: dict[str, bytes | None] = {"/openapi/v3": listing(38), "/slurmdb/v0.0.38/jobs": http({"jobs": rows})}
-    with pytest.raises(FollowError, match=r"^/slurmdb/v0\.0\.38/jobs: line 2: Submit 'today' is not a time"):
-        asked(told, lambda rest: rest.accounted(1795325000))
+    with caplog.at_level("WARNING", "shadowtime.follow.accounting"):
+        (observations, refused), _ = asked(told, ask)
+    assert (observations, refused) == ([], 1)
+    assert "jobs: left out 1 rows that cannot be read, such as: line 2: Submit 'today' is not a time" in caplog.text
+    told["/slurmdb/v0.0.38/jobs"] = http({"jobs": rows * 11})
+    with pytest.raises(FollowError, match=r"^/slurmdb/v0\.0\.38/jobs: 11 of 11 rows cannot be read"):
+        asked(told, ask)
 
 
 def test_the_token_is_read_anew_each_time_and_never_shown(tmp_path: Path) -> None:
@@ -219,14 +231,14 @@ def test_the_token_is_read_anew_each_time_and_never_shown(tmp_path: Path) -> Non
 
     async def ask(rest: ByRest) -> None:
         with pytest.raises(FollowError) as raised:
-            await rest.jobs({})
+            await rest.jobs(MACHINE)
         assert "first" not in str(raised.value)
         token.write_text("eyJ.second")
         with pytest.raises(FollowError):
-            await rest.jobs({})
+            await rest.jobs(MACHINE)
         token.unlink()
         with pytest.raises(FollowError, match=r"--rest-token-file .*No such file"):
-            await rest.jobs({})
+            await rest.jobs(MACHINE)
 
     _, requests = asked(answers(http(b"", "401 UNAUTHORIZED")), ask, {"rest_token_file": token})
     assert "X-SLURM-USER-NAME: shadowtime\r\n" in requests[0]

@@ -6,7 +6,7 @@ import pytest
 
 from shadowtime.replayer.analysis.slurm_site import as_toml
 from shadowtime.services.catalogue import canonical
-from shadowtime.services.follower.slurm.site_text import site_of
+from shadowtime.services.follower.slurm.site_text import COMMANDS, site_of
 from shadowtime.shared.accounting.machine_parts import read_parts
 from shadowtime.shared.accounting.names import Names
 from shadowtime.shared.errors import FollowError
@@ -122,3 +122,9 @@ def test_priorities_that_are_none_are_first_come_first_served(pools: Path) -> No
 def test_answers_of_another_kind_are_named(pools: Path, changed: dict[str, str], wrong: str) -> None:
     with pytest.raises(FollowError, match=wrong):
         site_of(TEXTS | changed, read_parts(pools), Names())
+
+
+def test_hidden_partitions_are_asked_for() -> None:
+    shown = [command for command in COMMANDS.values() if command[0] == "scontrol" and command[-1] != "config"]
+    assert len(shown) == 3
+    assert all("-a" in command for command in shown)

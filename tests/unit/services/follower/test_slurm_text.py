@@ -1,5 +1,7 @@
 """Tests of what Slurm's commands print: read as it is meant, or refused with the job and the field."""
 
+from pathlib import Path
+
 import pytest
 
 from shadowtime.services.follower.cluster.observation import LifeKey
@@ -105,9 +107,42 @@ def test_the_clock_and_the_load_of_slurmctld() -> None:
         "DBD Agent queue size: 3\n\nRemote Procedure Call statistics by user\n"
         "\troot            (       0) count:408    ave_time:762    total_time:311154\n"
     )
-    load = load_of(text, "root")
+    load = load_of(text, 0)
     assert load == (1795541201, 1795541136, 408, 0.311154, 3)
-    assert load_of("denied", "root") is None
+    assert load_of("denied", 0) is None
+
+
+SDIAG = (Path(__file__).parents[3] / "support/samples/slurm-22.05-sdiag.txt").read_text()
+
+
+def test_the_load_is_that_of_the_user_by_number() -> None:
+    """The brake on the load was off: the name of the user was empty, and found an empty line."""
+    loads = {user: load_of(SDIAG, user) for user in (0, 5, 8, 1234)}
+    spent = {user: (load.requests, load.seconds) for user, load in loads.items() if load is not None}
+    assert spent == {0: (303, 0.192171), 5: (6, 0.013084), 8: (1, 0.003941), 1234: (0, None)}
+
+
+USABLE = (
+    *("idle", "mixed", "mix", "allocated", "alloc", "allocated+", "completing", "comp", "idle+completing", "planned"),
+    *("plnd", "idle+planned", "mixed-", "mixed+cloud", "idle+dynamic_norm"),
+    *("idle+powered_down", "idle~", "idle+cloud+powered_down", "idle+not_responding+powered_down"),
+    *("mixed+not_responding+powering_up", "mixed#", "mix#", "idle+powering_up", "pow_up"),
+    *("mixed+reboot_requested", "mixed@", "mixed+power_down", "mixed!", "IDLE+UNDRAIN"),
+)
+ONLY_HELD = (
+    *("down", "down*", "down+not_responding", "drained", "drain", "idle+drain", "draining", "drng", "mixed+drain"),
+    *("allocated+drain+reboot_requested", "drng@", "fail", "idle+fail", "failing", "failg", "error", "future", "futr"),
+    *("inval", "idle+invalid_reg", "idle+maintenance+reserved", "maint", "idle$", "idle+reserved", "reserved", "resv"),
+    *("idle*", "idle+not_responding", "idle+no_respond", "unknown", "unk", "idle+reboot_issued", "idle^"),
+    *("idle+powering_down", "idle%", "pow_dn", "idle+power_drain", "power_drain", "idle+blocked", "blocked"),
+    *("perfctrs", "npc", "DOWN+POWERED_DOWN", "MIXED+DRAIN", "mixed+completing+not_responding", "completing*"),
+)
+
+
+@pytest.mark.parametrize(("state", "usable"), [(each, 4) for each in USABLE] + [(each, 1) for each in ONLY_HELD])
+def test_what_a_node_in_a_state_is_good_for(state: str, usable: int) -> None:
+    (node,) = nodes_of(f"n01|batch|1|{state}|1/3/0/4|4000|(null)|\n")
+    assert (node.usable, node.held, node.processors) == (usable, 1, 4)
 
 
 def test_generic_resources_of_a_node() -> None:

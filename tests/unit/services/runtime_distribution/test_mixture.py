@@ -20,6 +20,7 @@ from shadowtime.services.runtime_distribution.ensembles.within_bins import (
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
 from shadowtime.services.runtime_distribution.weighted_jobs import UserHistories
 from shadowtime.services.scoreboard.scores.run_time_distributions import RunTimeDistributionScores
+from shadowtime.shared.distributions import LEVELS
 from shadowtime.shared.distributions.histogram import EDGES, bin_of
 from shadowtime.shared.distributions.outcomes import outcome_of
 from shadowtime.shared.errors import SettingsError
@@ -194,7 +195,7 @@ def test_it_says_what_the_rule_says() -> None:
             assert (said is None) == (expected is None)
             if said is not None and expected is not None:
                 limit = float("inf") if event.requested_time is None else float(event.requested_time)
-                quantiles = quantiles_of(expected[2], limit)
+                quantiles = quantiles_of(expected[2], limit, LEVELS)
                 assert said.quantiles == pytest.approx(quantiles, abs=2e-3, rel=1e-6)
                 assert said.point == pytest.approx(quantiles[9], rel=1e-6)
                 assert said.outcomes(limit)[-1] == pytest.approx(gathered(expected[2])[-1], abs=2e-6)

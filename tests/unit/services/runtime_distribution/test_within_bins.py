@@ -44,7 +44,7 @@ def test_quantiles_parts_and_transform_agree(limit: float, seed: int) -> None:
     outcomes = chance.dirichlet(np.full(len(parts) + 1, 0.5))
     fine = spread(outcomes, parts)
     assert gathered(fine) == pytest.approx(outcomes)
-    quantiles = quantiles_of(fine, limit)
+    quantiles = quantiles_of(fine, limit, LEVELS)
     assert (np.diff(quantiles) >= 0).all()
     assert quantiles[-1] <= min(limit, MAX_DURATION)
     within = pieces(outcomes, quantiles, limit)
@@ -69,7 +69,7 @@ def test_the_same_job_again_lies_where_it_lay() -> None:
     """A user of Mira: 917 to 965 s of 1,800, in a bin of 643 to 1,157 s."""
     jobs = np.array([[run_time, 1800, 1, -1] for run_time in (917, 965, 950, 930, 944, 921, 960, 938)])
     fine = spread(np.eye(15)[bin_of(940.0)], parts_of(jobs, NEAR, 1800.0))
-    low, high = quantiles_of(fine, 1800.0)[[3, 15]]
+    low, high = quantiles_of(fine, 1800.0, LEVELS)[[3, 15]]
     assert 890 < low < high < 1000
 
 

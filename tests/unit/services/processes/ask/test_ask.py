@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from io import StringIO
+from time import time as wall_clock
 from typing import Any
 
 import orjson
@@ -22,6 +23,7 @@ from shadowtime.services.processes.ask.questions import (
     OffersQuestion,
     Problem,
     Question,
+    log_age,
     read_as,
     read_question,
 )
@@ -88,6 +90,30 @@ def reader() -> MemoryReader:
     for run, cluster, latest in [("kth/old", "kth", 50), ("kth/new", "kth", 90), ("ctc/1", "ctc", 99)]:
         asyncio.run(write(made, run, cluster, latest))
     return made
+
+
+def test_the_followed_run_answers_before_others_and_shadows_come_last() -> None:
+    """Runs of equal time are in order of their names: mine/shadow/easy answered in the place of mine/live."""
+    made = MemoryReader()
+    runs = [("mine/shadow/easy", 50), ("mine/shadow/best", 90), ("mine/replay", 40), ("mine/live", 50)]
+    for (run, latest), first in zip(
+        runs, ("mine/shadow/easy", "mine/shadow/best", "mine/replay", "mine/live"), strict=True
+    ):
+        asyncio.run(write(made, run, "mine", latest))
+        assert asyncio.run(Answers(STAGE, made).run_of("mine", None)) == first
+    assert asyncio.run(Answers(STAGE, made).run_of("mine", "mine/shadow/best")) == "mine/shadow/best"
+
+
+@pytest.mark.parametrize(("name", "age"), [("live", 300), ("shadow/easy", None)])
+def test_the_age_of_the_log_of_a_followed_cluster_is_told(name: str, age: int | None) -> None:
+    opened = ClusterOpened(time=0, cluster="mine", processors=4, mode="recorded", name=name, unix_start=1_000)
+    told = log_age(opened, int(wall_clock()) - 1_000 - 300)
+    assert told is None if age is None else told in (age, age + 1)
+    question = read_question({"cluster": "mine", "processors": 4})
+    answer = Answer(cluster="mine", run="mine/live", sequence=1, time=0, bounds=(), log_age=told)
+    console = Console(file=StringIO(), width=100)
+    console.print(answer_table(question, answer))
+    assert ("the log is 5.0 min old" in console.file.getvalue()) == (age is not None)  # type: ignore[attr-defined]
 
 
 def test_the_run_with_the_latest_event_answers(reader: MemoryReader) -> None:

@@ -144,6 +144,17 @@ def test_sentences_of_one_user() -> None:
     assert re.findall(r"job (\d) (?:\(|completed)", shown) == ["2"] * 4
 
 
+def test_advice_on_a_job_that_goes_on_waiting_is_shown_once_a_minute() -> None:
+    start = Start(job_number=7, processors=2, reason=BACKFILLED)
+    told = [
+        Envelope(run="mine/live", cluster="mine", sequence=time, event=Decided(time=time, starts=(start,)))
+        for time in range(130)
+    ]
+    shown = printed(*(each.to_bytes() for each in told), width=200)
+    assert shown.count("job 7 ") == 3
+    assert shown.count("also 59 times in the minute before") == 2
+
+
 def test_of_each_run_it_is_told_when_another_member_begins_to_decide() -> None:
     chosen = [ChosenMember(member=name, jobs=300, standings=()) for name in ("a", "a", "b", "a")]
     told = [

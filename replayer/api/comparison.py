@@ -1,0 +1,179 @@
+"""Comparisons of policies from Python: a grid of logs, perturbed copies and policies."""
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from shadowtime.replayer.api.api import Log, read_log, replay
+from shadowtime.replayer.api.frames import require_pandas
+from shadowtime.replayer.api.result import Result
+from shadowtime.replayer.logs import Workload, perturbed
+from shadowtime.replayer.report import by_user
+from shadowtime.shared.errors import SettingsError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_COPIES = 1_000
+
+FIGURES = ("mean_wait", "mean_bounded_slowdown", "max_wait", "worst_user", "utilization")
+"""Figures of a row: those of `PolicyScores`, and the longest mean wait of a user, in seconds."""
+
+
+class Draw(NamedTuple):
+    """One replay of a comparison: the log and the number of its copy, the policy, and the result."""
+
+    log: str
+    copy: int
+    policy: str
+    result: Result
+
+
+class Compared:
+    """Replays of the same logs under several policies. Frames need the extra `frames` (pandas).
+
+    Attributes
+    ----------
+    draws
+        All replays: by log, then by copy, then by policy, in the order of the arguments.
+    """
+
+    def __init__(self, draws: Sequence[Draw]) -> None:
+        self.draws = tuple(draws)
+
+    def __repr__(self) -> str:
+        logs, policies = (
+            list(dict.fromkeys(names)) for names in zip(*((d.log, d.policy) for d in self.draws), strict=True)
+        )
+        copies = len({draw.copy for draw in self.draws})
+        return f"<Compared: {', '.join(policies)} on {', '.join(logs)}, {copies} draws each>"
+
+    @property
+    def rows(self) -> "pd.DataFrame":
+        """A row per replay: log, copy, policy and figures, times in seconds."""
+        require_pandas()
+        import pandas as pd
+
+        return pd.DataFrame(list(self._figures()), columns=["log", "copy", "policy", *FIGURES])
+
+    @property
+    def table(self) -> "pd.DataFrame":
+        """A row per log and policy: the mean of each figure over the copies of the log."""
+        rows = self.rows
+        return rows.drop(columns="copy").groupby(["log", "policy"], sort=False).mean()
+
+    def relative(self, to: str | None = None) -> "pd.DataFrame":
+        """Return the ratio of each figure to that of a policy on the same copy: geometric means over copies and logs.
+
+        Parameters
+        ----------
+        to
+            Name of a policy of the comparison; by default the first one.
+
+        Raises
+        ------
+        SettingsError
+            If the comparison has no such policy.
+        """
+        import pandas as pd
+
+        rows = self.rows
+        base = self.draws[0].policy if to is None else to
+        if base not in set(rows["policy"]):
+            raise SettingsError(f"unknown policy {base!r}; known: {', '.join(dict.fromkeys(rows['policy']))}")
+        figures = list(FIGURES)
+        of_base = rows[rows["policy"] == base].set_index(["log", "copy"])[figures].astype("float64")
+        keys = list(zip(rows["log"], rows["copy"], strict=True))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logarithms = np.log(rows[figures].to_numpy("float64") / of_base.loc[keys].to_numpy("float64"))
+        means = pd.DataFrame(logarithms, columns=figures).groupby(rows["policy"].to_numpy(), sort=False).mean()
+        return means.apply(np.exp).rename_axis("policy")
+
+    def report(self, path: str | PathLike[str], log: str | None = None) -> None:
+        """Write the page that compares the policies on a log as it is; by default the first log.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+        SettingsError
+            If the comparison has no such log.
+        """
+        name = self.draws[0].log if log is None else log
+        results = [draw.result for draw in self.draws if draw.log == name and draw.copy == 0]
+        if not results:
+            raise SettingsError(f"unknown log {name!r}; known: {', '.join(dict.fromkeys(d.log for d in self.draws))}")
+        results[0].report(path, *results[1:])
+
+    def _figures(self) -> Iterator[tuple[Any, ...]]:
+        for draw in self.draws:
+            scores, jobs = draw.result.scores.policy, draw.result.record.jobs
+            of_scores = (scores.mean_wait, scores.mean_bounded_slowdown, scores.max_wait)
+            worst = max(by_user(jobs.wait, jobs.user_id), default=None)
+            yield draw.log, draw.copy, draw.policy, *of_scores, worst, scores.utilization
+
+
+def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int = 0, **options: Any) -> Compared:
+    """Replay logs, and perturbed copies of them, under several policies. Return the results.
+
+    The replays run one after another in this process, so policies may be classes, objects and functions of a notebook.
+
+    Parameters
+    ----------
+    logs
+        A workload from `read_log` or the path of a log, or several.
+    policies
+        SPECs, classes, objects or functions, as for `replay`. The first is what `relative` compares with.
+    copies
+        Number of perturbed copies of each log beside the log itself. In a copy, every submission is moved by up to a
+        minute (docs/campaigns.md). So the differences between copies show how much is chance.
+    options
+        Further arguments of `replay`, the same for all: `runtime`, `adjustment`, `wait_bound`, `seed` and others.
+
+    Raises
+    ------
+    SettingsError
+        If an argument is out of its range, or two policies or two logs have the same name.
+    ReplayError
+        If waiting jobs can never start.
+
+    Examples
+    --------
+    >>> def in_order(now, queue, running, free):
+    ...     return [row for row, taken in enumerate(queue.processors.cumsum()) if taken <= free]
+    >>> compared = compare(read_log(jobs=300), ["easy", in_order], copies=1)
+    >>> compared
+    <Compared: easy, in-order on bundled, 2 draws each>
+    >>> bool(compared.relative().loc["in-order", "mean_wait"] > 1)
+    True
+
+    References
+    ----------
+    docs/campaigns.md (Tsafrir 2006, for perturbed copies).
+    """
+    if not isinstance(copies, int) or not 0 <= copies <= MAX_COPIES:
+        raise SettingsError(f"copies: expected a whole number from 0 to {MAX_COPIES:,}, found {copies!r}")
+    if isinstance(policies, str) or not isinstance(policies, Sequence) or not policies:
+        raise SettingsError(f"policies: expected a list of policies, found {policies!r}")
+    several = logs if isinstance(logs, list | tuple) else [logs]
+    if not several:
+        raise SettingsError("logs: expected at least one log")
+    workloads = [log if isinstance(log, Workload) else read_log(log) for log in several]
+    _require_different("log", [workload.name for workload in workloads])
+    draws: list[Draw] = []
+    for workload in workloads:
+        for copy in range(copies + 1):
+            moved = perturbed(workload, copy)
+            results = [replay(moved, policy, **options) for policy in policies]
+            names = [result.record.plan.label for result in results]
+            _require_different("policy", names)
+            draws += [Draw(workload.name, copy, *pair) for pair in zip(names, results, strict=True)]
+
+    return Compared(draws)
+
+
+def _require_different(kind: str, names: Sequence[str]) -> None:
+    if twice := [name for number, name in enumerate(names) if name in names[:number]]:
+        raise SettingsError(f"{kind} {twice[0]!r} is there twice: give each a name of its own")

@@ -1,0 +1,150 @@
+"""Repeat the replays of a result file: `shadowtime reproduce RESULT.json`."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import orjson
+import typer
+
+from shadowtime._version import __version__
+from shadowtime.replayer.arguments import split_size
+from shadowtime.replayer.commands import NOT_CITED, Options, compare_logs
+from shadowtime.replayer.logs import BUNDLED, sha256_of
+from shadowtime.shared.cli import say
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import quote
+
+MAX_SIZE = 1_000_000_000
+MAX_NAMED = 10
+"""Maximum number of different figures that are named."""
+
+MEASURED = {"elapsed_seconds", "cpu_seconds", "seconds"}
+"""Figures that differ between two runs of the same replay."""
+
+OF_HERE = {"shadowtime", "arguments"}
+
+PATHS = {"pools"}
+"""Options that name a file."""
+
+
+def reproduce_result(path: Path, logs: Path) -> None:
+    """Repeat the replays of a document of `replay --json`, and compare all figures and digests.
+
+    Exit with status 1 if any differs.
+
+    Parameters
+    ----------
+    path
+        The document.
+    logs
+        Folder of the logs that are not where the document says.
+
+    Raises
+    ------
+    SettingsError
+        If the file is no such document, or a log is missing or another one.
+    """
+    documents = _read(path)
+    for document in documents:
+        if document["shadowtime"] != __version__:
+            say(f"{path}: made by version {document['shadowtime']}; this is {__version__}, which may decide otherwise")
+    plans = [_options(path, document, logs) for document in documents]
+    count = 0
+    different: list[str] = []
+    with TemporaryDirectory() as folder:
+        for number, (document, options) in enumerate(zip(documents, plans, strict=True)):
+            again = Path(folder) / f"{number}.json"
+            compare_logs(Options(**options, json=again))
+            repeated = orjson.loads(again.read_bytes())
+            count += sum(1 for _ in _figures(document))
+            different += [f"{document['cluster']}: {line}" for line in differences(document, repeated)]
+
+    if not different:
+        say(f"{path}: reproduced: all {count:,} figures and digests are the same")
+        return
+    for line in different[:MAX_NAMED]:
+        say(line)
+    more = f" (the first {MAX_NAMED} are above)" if len(different) > MAX_NAMED else ""
+    print(f"error: {path}: {len(different):,} of {count:,} figures and digests differ{more}", file=sys.stderr)  # noqa: T201
+    raise typer.Exit(1)
+
+
+def differences(first: Mapping[str, Any], again: Mapping[str, Any]) -> list[str]:
+    """Return a line for each figure that differs between two documents, or that only one of them has.
+
+    >>> differences({"jobs": 3, "cpu_seconds": 1.5, "rows": [1, 2]}, {"jobs": 4, "cpu_seconds": 2.5, "rows": [1]})
+    ['jobs: 3, here 4', 'rows.1: 2, here nothing']
+    """
+    before, now = dict(_figures(first)), dict(_figures(again))
+    return [
+        f"{name}: {before.get(name, 'nothing')}, here {now.get(name, 'nothing')}"
+        for name in {**before, **now}
+        if before.get(name, _figures) != now.get(name, _figures)
+    ]
+
+
+def _figures(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield all figures of a document with their paths, without those that are measured."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            if key not in MEASURED and not (not name and key in OF_HERE):
+                yield from _figures(part, f"{name}.{key}".removeprefix("."))
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from _figures(part, f"{name}.{place}")
+    else:
+        yield name, value
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    expected = f"{path}: expected a document that `shadowtime replay --json FILE` wrote"
+    try:
+        if path.stat().st_size > MAX_SIZE:
+            raise SettingsError(f"{expected}; found a file of more than {MAX_SIZE:,} bytes")
+        read = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
+    except orjson.JSONDecodeError as error:
+        raise SettingsError(f"{expected}; found no JSON: {error}") from None
+    documents = read if isinstance(read, list) and read else [read]
+    for document in documents:
+        lacking = [
+            name
+            for name in ("shadowtime", "arguments", "cluster")
+            if not isinstance(document, dict) or name not in document
+        ]
+        if lacking:
+            raise SettingsError(
+                f"{expected}; found none of its fields {', '.join(lacking)}: write it again with this version"
+            )
+    return documents
+
+
+def _options(path: Path, document: Mapping[str, Any], logs: Path) -> dict[str, Any]:
+    """Return the options of the replay of a document, with the place of its log here."""
+    arguments = document["arguments"]
+    known = {field.name for field in fields(Options)} - NOT_CITED
+    if not isinstance(arguments, dict) or (unknown := [name for name in arguments if name not in known]):
+        raise SettingsError(
+            f"{path}: arguments: unknown option {quote(unknown[0] if isinstance(arguments, dict) else str(arguments))}"
+        )
+    (text,) = arguments.get("traces") or [str(BUNDLED)]
+    recorded, size = split_size(text)
+    name = Path(recorded)
+    places = [name, logs / name.name, *([BUNDLED] if name.name == BUNDLED.name else [])]
+    there = [place for place in places if place.is_file()]
+    digest = document.get("log_sha256")
+    same = [place for place in there if digest is None or sha256_of(place) == digest]
+    if not there:
+        raise SettingsError(f"{path}: its log {name.name} is neither {name} nor in {logs}: give --logs FOLDER")
+    if not same:
+        raise SettingsError(
+            f"{path}: {there[0]} is another log: SHA-256 {sha256_of(there[0])[:16]}…, expected {str(digest)[:16]}…"
+        )
+    log = f"{same[0]}@{size}" if size is not None else str(same[0])
+    typed = {key: Path(value) if key in PATHS and value is not None else value for key, value in arguments.items()}
+    return {**typed, "traces": [log]}

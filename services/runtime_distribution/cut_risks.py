@@ -1,0 +1,292 @@
+"""Calibrated probabilities that a job is cut at a request: its own, or another that it could have asked for.
+
+A predicted histogram cannot tell an end at the request from an end just before it, and its tail may be wrong. So each
+histogram is spread within its bins like the run times of the user (`ensembles/within_bins.py`). Then the record of past
+predictions of the run corrects it (docs/algorithms.md#risk-of-being-cut).
+"""
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from shadowtime.services.runtime_distribution.ensembles import (
+    AtRequest,
+    NearRequest,
+    parts_of,
+    quantiles_of,
+    spread,
+    transformed_within,
+)
+from shadowtime.services.runtime_distribution.history import lru_put
+from shadowtime.services.runtime_distribution.weighted_jobs import UserHistories
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.distributions import cut_probability, packed_numbers, unpacked_numbers
+from shadowtime.shared.kernels import Floats, FloatTable, kernel
+from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
+from shadowtime.shared.spec import Price
+
+KNOTS: Final = np.array([0, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+"""Stated risks at which predictions are compared with outcomes. Between them the correction is linear."""
+
+PRIOR: Final = 10.0
+"""Pseudo-counts of outcomes as stated at each knot, so that a few jobs change little."""
+
+KEPT: Final = 0.998
+"""Factor on the counts of a knot with each job that counts there, so that about the last 500 count."""
+
+REMEMBERED: Final = 20
+"""Number of the user's last jobs that shape the distribution within bins; `RECENCY` leaves no weight to others."""
+
+MAX_USERS: Final = 5_000
+MAX_PENDING: Final = 5_000
+"""Maximum number of jobs in the system whose predictions are stored. Jobs submitted beyond this number do not count."""
+
+MAX_PLACES: Final = 1_000
+"""Maximum number of places (pool, partition, queue) whose longest request is remembered."""
+
+PRICE: Final = Price(MAX_USERS * (40 * REMEMBERED + 600) + MAX_PENDING * 4_000, MAX_PENDING * 6_000, steps=100_000)
+
+
+MINUTE: Final = 60
+"""Requests are in whole minutes."""
+
+
+@kernel
+def correct(counts: Floats, excess: Floats, weights: Floats, differences: Floats) -> None:
+    """Count an outcome at knots, in place; all of shape (knots,). A knot forgets only if something counts there.
+
+    >>> counts, excess = np.zeros(2), np.zeros(2)
+    >>> correct(counts, excess, np.array([0.0, 1.0]), np.array([0.5, 0.5]))
+    >>> counts.tolist(), excess.tolist()
+    ([0.0, 1.0], [0.0, 0.5])
+    """
+    for k in range(len(counts)):
+        kept = 1.0 - weights[k] * (1.0 - KEPT)
+        counts[k] = kept * counts[k] + weights[k]
+        excess[k] = kept * excess[k] + weights[k] * differences[k]
+
+
+@kernel
+def risk_within(fine: Floats, time: float, limit: float) -> float:
+    """Return the risk that fine masses state for a request of `time` seconds, below the limit.
+
+    >>> round(risk_within(np.array([0.1] + [0.8] + [0.0] * 7 + [0.1]), 1.5, 1.8), 3)
+    0.1
+    """
+    return 1.0 - transformed_within(fine, time, limit)[1]
+
+
+@kernel
+def compared(fine: Floats, run_time: float, limit: float) -> FloatTable:
+    """Return the outcome at each knot, shape (2, KNOTS): a weight, 0 or 1, and the outcome less the stated risk.
+
+    The request at a knot is the shortest in whole minutes with at most the risk of the knot. It counts if it is shorter
+    than the limit, the job's own request in seconds.
+
+    >>> fine = np.array([0.0] * 9 + [1.0] + [0.0] * 103 + [0.0])
+    >>> compared(fine, 30.0, 3600.0)[:, [1, 16]].tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+    last = len(KNOTS) - 1
+    outcomes = np.zeros((2, last + 1))
+    times = quantiles_of(fine, limit, 1.0 - KNOTS[::-1])
+    for k in range(last + 1):
+        request = MINUTE * math.ceil(times[last - k] / MINUTE)
+        if request < limit:
+            outcomes[0, k] = 1.0
+            outcomes[1, k] = (1.0 if run_time > request else 0.0) - risk_within(fine, request, limit)
+
+    return outcomes
+
+
+class RiskRecord:
+    """The differences between stated risks and outcomes at `KNOTS`.
+
+    >>> record = RiskRecord()
+    >>> for _ in range(1_000):
+    ...     record.learn(np.where(KNOTS == 0.5, 1.0, 0.0), 0.2 - KNOTS)
+    >>> record.corrected()[[6, 11]].round(1).tolist()
+    [0.1, 0.2]
+    """
+
+    def __init__(self) -> None:
+        self._counts, self._excess = np.zeros(len(KNOTS)), np.zeros(len(KNOTS))
+
+    def corrected(self) -> Floats:
+        """Return the corrected risk at each knot. It never falls with the stated one."""
+        from scipy.optimize import isotonic_regression  # here: the import is slow, and only advice needs it
+
+        weights = self._counts + PRIOR
+        risks = np.clip(KNOTS + self._excess / weights, 0.0, 1.0)
+        corrected: Floats = isotonic_regression(risks, weights=weights).x
+        return corrected
+
+    def learn(self, weights: Floats, differences: Floats) -> None:
+        """Count an outcome with a weight at each knot; `differences` are the outcome, 0 or 1, less the stated risk."""
+        correct(self._counts, self._excess, weights, differences)
+
+    def snapshot(self) -> Any:
+        """Return counts and differences."""
+        return [self._counts.tolist(), self._excess.tolist()]
+
+    def restore(self, state: Any) -> None:
+        """Restore the state that `snapshot` returned."""
+        self._counts, self._excess = map(np.array, state)
+
+
+class CutRisk:
+    """The risk of one job of being cut, as a function of the time that it asks for. It never rises with that time."""
+
+    def __init__(self, fine: Floats, prediction: RunTimePrediction, request: int, records: "CutRisks") -> None:
+        self._fine, self._request = fine, float(request)
+        self._masses = np.array(prediction.histogram)
+        self._shorter = records.shorter.corrected()
+        self._at_request = float(np.interp(fine[-1], KNOTS, records.own.corrected()))
+
+    def of(self, time: float) -> float:
+        """Return the probability that the job runs longer than `time`, in seconds.
+
+        No outcome tells how long a job would have run that was cut. So beyond the request, the tail of the predicted
+        histogram is the only source, and no record corrects it.
+        """
+        if time < self._request:
+            stated = risk_within(self._fine, float(time), self._request)
+            return max(float(np.interp(stated, KNOTS, self._shorter)), self._at_request)
+        if time == self._request:
+            return self._at_request
+        beyond = cut_probability(self._masses, self._request)
+        return self._at_request * min(cut_probability(self._masses, time) / beyond, 1.0) if beyond > 0.0 else 0.0
+
+    def needed(self, risk: float) -> int:
+        """Return the shortest request in whole seconds with at most this risk; `MAX_DURATION` if there is none.
+
+        O(log(MAX_DURATION) · bins).
+        """
+        low, high = 0, MAX_DURATION
+        while low + 1 < high:
+            middle = (low + high) // 2
+            if self.of(middle) <= risk:
+                high = middle
+            else:
+                low = middle
+
+        return high
+
+
+class CutRisks:
+    """The record of predictions of one run, from which the risks of new jobs are corrected.
+
+    Two records are kept. The first compares the stated risk at a job's own request with whether it was cut there. The
+    second is for shorter requests: it compares each risk with whether the job ran longer than the request with this
+    risk, of those jobs whose own risk is smaller. A job counts when it ends, by what was stated at its submission.
+
+    Nothing is learned before the first prediction with a histogram, and nothing from a job without a request.
+
+    Examples
+    --------
+    >>> risks, masses = CutRisks(), (0.0,) * 14 + (1.0,)
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
+    >>> prediction = RunTimePrediction(point=3000.0, observations=5, histogram=masses)
+    >>> for _ in range(1_000):
+    ...     risks.submit(job, prediction)
+    ...     risks.learn(job, 3590, cut=False)
+    >>> round(risks.of(job, prediction).of(3600), 2), risks.of(job, prediction).needed(0.05) > 3500
+    (0.0, True)
+
+    References
+    ----------
+    docs/algorithms.md#risk-of-being-cut (Kuleshov 2018, section 3).
+    """
+
+    def __init__(self) -> None:
+        self._histories = UserHistories(REMEMBERED, MAX_USERS)
+        self._near, self._reached = NearRequest(), AtRequest()
+        self.own, self.shorter = RiskRecord(), RiskRecord()
+        self._pending: dict[int, tuple[int, Floats]] = {}  # of the jobs in the system: request, and fine masses
+        self._longest: dict[tuple[int | None, ...], int] = {}
+
+    def _fine(self, job: JobSubmitted, prediction: RunTimePrediction, request: int) -> Floats:
+        outcomes, jobs = prediction.outcomes(float(request)), self._histories.of(job)
+        if prediction.at_request is None:
+            outcomes = self._reached.apart(outcomes, jobs, float(request))
+        fine: Floats = spread(outcomes, parts_of(jobs, self._near.counts, float(request)))
+        return fine
+
+    def of(self, job: JobSubmitted, prediction: RunTimePrediction | None) -> CutRisk | None:
+        """Return the risk of a job if it were submitted now; None without a histogram or a request."""
+        if prediction is None or job.requested_time is None or not any(prediction.histogram):
+            return None
+        return CutRisk(self._fine(job, prediction, job.requested_time), prediction, job.requested_time, self)
+
+    def longest(self, job: JobSubmitted) -> int:
+        """Return the longest request so far in the job's pool, partition and queue, in seconds; 0 if there is none.
+
+        What the job leaves open can be any. The limit of the partition is not below the result. O(places).
+        """
+        own = _place(job)
+        fits = (
+            request
+            for place, request in self._longest.items()
+            if all(mine is None or mine == its for mine, its in zip(own, place, strict=True))
+        )
+        return max(fits, default=0)
+
+    def submit(self, job: JobSubmitted, prediction: RunTimePrediction | None) -> None:
+        """Store the prediction of a submitted job until the job ends."""
+        request = job.requested_time
+        if prediction is None or request is None or not prediction.histogram or not any(prediction.histogram):
+            return
+        place = _place(job)
+        lru_put(self._longest, place, max(request, self._longest.get(place, 0)), MAX_PLACES)
+        if len(self._pending) < MAX_PENDING:
+            self._pending[job.job_number] = request, self._fine(job, prediction, request)
+
+    def forget(self, job_number: int) -> None:
+        """Drop the prediction of a job that was withdrawn."""
+        self._pending.pop(job_number, None)
+
+    def learn(self, job: JobSubmitted, run_time: int, *, cut: bool) -> None:
+        """Compare the run time of an ended job, in seconds, with what was predicted at its submission."""
+        request, fine = self._pending.pop(job.job_number, (None, None))
+        if request is None or fine is None:
+            return
+        limit, stated = float(request), float(fine[-1])
+        self.shorter.learn(*compared(fine, float(run_time), limit))
+        self.own.learn(np.maximum(1.0 - _knots_away(stated), 0.0), np.full(len(KNOTS), cut - stated))
+        self._histories.learn(job, min(run_time, request))
+        self._near.learn(run_time, limit)
+        self._reached.learn(run_time, limit)
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values."""
+        return {
+            "histories": self._histories.snapshot(),
+            "near": self._near.snapshot(),
+            "reached": self._reached.snapshot(),
+            "own": self.own.snapshot(),
+            "shorter": self.shorter.snapshot(),
+            "pending": [[number, request, packed_numbers(fine)] for number, (request, fine) in self._pending.items()],
+            "longest": [[*place, request] for place, request in self._longest.items()],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Restore the state that `snapshot` returned."""
+        self._histories.restore(state["histories"])
+        self._near.restore(state["near"])
+        self._reached.restore(state["reached"])
+        self.own.restore(state["own"])
+        self.shorter.restore(state["shorter"])
+        self._pending = {number: (request, unpacked_numbers(fine)) for number, request, fine in state["pending"]}
+        self._longest = {tuple(place): request for *place, request in state["longest"]}
+
+
+def _place(job: JobSubmitted) -> tuple[int | None, ...]:
+    return job.pool, job.partition_number, job.queue_number
+
+
+def _knots_away(risk: float) -> Floats:
+    """Return the distance of each knot from a risk, in gaps between neighbouring knots."""
+    places = np.arange(len(KNOTS))
+    away: Floats = np.abs(places - np.interp(risk, KNOTS, places))
+    return away

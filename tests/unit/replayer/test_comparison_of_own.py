@@ -1,0 +1,128 @@
+"""Policies of a notebook are compared over logs and copies."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+import shadowtime
+from shadowtime.replayer.api.frames import DECISION_COLUMNS, JOB_COLUMNS
+from shadowtime.replayer.logs import perturbed
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.messages import Kill, Reason, Start
+
+LOG = shadowtime.read_log(jobs=200)
+
+
+def in_order(now: int, queue: Any, running: Any, free: int) -> Any:
+    return np.cumsum(queue.processors) <= free
+
+
+class Half:
+    """Predict half of the request."""
+
+    def predict_one(self, x: Any) -> Any:
+        from shadowtime.shared.messages import RunTimePrediction
+
+        return RunTimePrediction(point=max(1.0, (x.requested_time or 2) / 2), observations=1)
+
+    def learn_one(self, x: Any, y: int) -> None:
+        pass
+
+
+def test_rows_are_those_of_single_replays() -> None:
+    compared = shadowtime.compare(LOG, ["easy", in_order], copies=2, runtime=Half)
+    assert [(draw.copy, draw.policy) for draw in compared.draws] == [
+        (copy, name) for copy in range(3) for name in ("easy", "in-order")
+    ]
+    alone = shadowtime.replay(perturbed(LOG, 2), in_order, runtime=Half())
+    assert compared.draws[-1].result.decisions_sha256 == alone.decisions_sha256
+    rows, table, ratios = compared.rows, compared.table, compared.relative()
+    assert len(rows) == 6
+    assert table.loc[("bundled", "easy"), "mean_wait"] == pytest.approx(
+        rows[rows["policy"] == "easy"]["mean_wait"].mean()
+    )
+    assert (ratios.loc["easy"] == 1).all()
+    by_hand = [rows["mean_wait"][2 * copy + 1] / rows["mean_wait"][2 * copy] for copy in range(3)]
+    assert ratios.loc["in-order", "mean_wait"] == pytest.approx(np.exp(np.log(by_hand).mean()))
+    assert compared.relative("in-order").loc["in-order", "max_wait"] == 1
+
+
+def test_the_page_compares_the_log_as_it_is(tmp_path: Path) -> None:
+    compared = shadowtime.compare([LOG], ["easy", in_order])
+    compared.report(tmp_path / "page.html")
+    assert "in-order" in (tmp_path / "page.html").read_text()
+    with pytest.raises(SettingsError, match="unknown log 'kth'; known: bundled"):
+        compared.report(tmp_path / "page.html", "kth")
+    with pytest.raises(SettingsError, match="unknown policy 'best'; known: easy, in-order"):
+        compared.relative("best")
+
+
+@pytest.mark.parametrize(
+    ("logs", "policies", "options", "message"),
+    [
+        (LOG, [], {}, "policies: expected a list of policies, found \\[\\]"),
+        (LOG, "easy", {}, "policies: expected a list of policies, found 'easy'"),
+        (LOG, ["easy", "easy"], {}, "policy 'easy' is there twice"),
+        ([LOG, LOG], ["easy"], {}, "log 'bundled' is there twice"),
+        ([], ["easy"], {}, "logs: expected at least one log"),
+        (LOG, ["easy"], {"copies": -1}, "copies: expected a whole number from 0 to 1,000, found -1"),
+    ],
+)
+def test_mistakes_are_named(logs: Any, policies: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        shadowtime.compare(logs, policies, **options)
+
+
+def test_a_log_may_be_a_frame() -> None:
+    """Also the frame of a result: its columns are those of a table of jobs."""
+    jobs = shadowtime.replay(LOG, "easy").jobs
+    for frame in (jobs, jobs.reset_index()):
+        again = shadowtime.read_log(frame, LOG.processors)
+        assert (len(again), again.name) == (len(LOG), "frame")
+        assert shadowtime.replay(again, "easy").jobs["wait"].tolist() == jobs["wait"].tolist()
+    renamed = jobs.rename(columns={"submit_time": "came"})
+    assert len(shadowtime.read_log(renamed, 128, columns={"submit": "came"})) == len(LOG)
+    import pyarrow
+
+    assert len(shadowtime.read_log(pyarrow.table(jobs), 128)) == len(LOG)
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (
+            {"a": [1]},
+            "the data frame: no column for submit, processors, .*; give columns={'submit': …}; .* it has a '1'",
+        ),
+        (5, "the data frame: cannot be read as a table"),
+        (None, "the data frame: cannot be read as a table"),
+    ],
+)
+def test_what_is_no_frame_of_jobs_is_named(frame: Any, message: str) -> None:
+    from shadowtime.shared.errors import TraceError
+
+    with pytest.raises(TraceError, match=message):
+        shadowtime.read_log(frame)
+
+
+def test_a_log_and_scores_are_printed_on_one_line() -> None:
+    assert repr(LOG) == "<Workload bundled: 200 jobs on 128 processors>"
+    scores = repr(shadowtime.replay(LOG, "easy").scores)
+    assert scores.startswith("<Scores: 200 jobs, mean wait ")
+    assert len(scores) < 200
+    with pytest.raises(SettingsError, match="processors: expected a whole number, found '100'"):
+        shadowtime.read_log(processors="100")  # type: ignore[arg-type]
+
+
+def test_every_column_of_a_result_is_documented() -> None:
+    """Of a replay with all that can be predicted; the page of the reference is generated from these tables."""
+    result = shadowtime.replay(LOG, "cautious:forecast=yes", adjustment="percentile", wait_bound="bmbp")
+    jobs = result.jobs.reset_index()
+    assert {"wait_bound_GROUPING" if name.startswith("wait_bound_") else name for name in map(str, jobs)} == set(
+        JOB_COLUMNS
+    )
+    fields = {name for model in (Start, Kill, *get_args(get_args(Reason)[0])) for name in model.model_fields}
+    for policy in ("easy", "best", "conservative:speculate=0.2"):
+        assert set(shadowtime.replay(LOG, policy).decisions) <= set(DECISION_COLUMNS) | fields

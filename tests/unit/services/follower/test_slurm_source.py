@@ -1,0 +1,146 @@
+"""Tests of what a Slurm source believes: answers that contradict each other are not."""
+
+import asyncio
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey, Node
+from shadowtime.services.follower.io.process import health_of
+from shadowtime.services.follower.io.slurm import SlurmSource
+from shadowtime.services.follower.io.slurm_commands import SlurmJobs, SlurmNodes
+from shadowtime.services.follower.options import FollowOptions
+from shadowtime.services.follower.slurm.load import Load
+from shadowtime.shared.errors import ContradictionError
+from shadowtime.shared.messages.envelope import Event, JobEnded
+
+EVERY = 0.01
+NOW = int(time.time())
+RUNS = JobObservation(
+    LifeKey(7, -1, NOW - 500), "running", 0, NOW - 500, NOW - 490, limit=6000, processors=4, partition="batch"
+)
+RUNS.node_list = "n1"
+ELSEWHERE = replace(RUNS, key=LifeKey(8, -1, NOW - 400), eligible=NOW - 400, start=NOW - 400, node_list="n2")
+
+
+def nodes(*held: int) -> SlurmNodes:
+    return SlurmNodes(
+        [Node(f"n{number}", ("batch",), 4, 0, 0, 4, count) for number, count in enumerate(held, 1)], {"batch": 0}
+    )
+
+
+class Answers:
+    """A Slurm of two nodes, whose answers can be set."""
+
+    def __init__(self, shown: Iterable[JobObservation], *held: int) -> None:
+        self.shown, self.held, self.refused = list(shown), held, 0
+        self.accounts: list[JobObservation] = []
+        self.spent: float | None = 0.0
+        self.time = NOW
+
+    async def load(self) -> Load:
+        self.time += 1
+        return Load(self.time, NOW - 1_000, 10, self.spent, 0)
+
+    async def machine(self) -> SlurmNodes:
+        return nodes(*self.held)
+
+    async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
+        return SlurmJobs(self.shown, {each.node_list for each in self.shown})
+
+    async def accounted(self, *_: Any, **__: Any) -> list[JobObservation]:
+        return self.accounts
+
+    async def close(self) -> None:
+        pass
+
+
+def met(answers: Answers) -> SlurmSource:
+    source = SlurmSource(FollowOptions(every=EVERY, patience=600), answers)
+    asyncio.run(source.meet())
+    return source
+
+
+def look(source: SlurmSource) -> list[Event]:
+    asyncio.run(source.listen())
+    told: list[Event] = []
+    while source.next_time() is not None:
+        told += source.next_instant()
+    return told
+
+
+def health(source: SlurmSource) -> tuple[bool, dict[str, Any]]:
+    class Followed:
+        run, sequence = "mine/live", 5
+
+    Followed.source = source  # type: ignore[attr-defined]
+    return health_of(Followed)  # type: ignore[arg-type]
+
+
+def test_a_new_run_without_the_right_to_see_jobs_is_refused() -> None:
+    with pytest.raises(ContradictionError, match=r"sinfo has jobs on n1, n2, but squeue shows none there.*PrivateData"):
+        met(Answers([], 4, 4))
+
+
+def test_lost_rights_end_no_job_and_turn_health_red() -> None:
+    answers = Answers([RUNS, ELSEWHERE], 4, 4)
+    source = met(answers)
+    look(source)
+    answers.shown = []  # PrivateData=jobs
+    answers.accounts = [RUNS, ELSEWHERE]
+    assert [event for event in look(source) if isinstance(event, JobEnded)] == []
+    well, page = health(source)
+    assert (well, source.load.contradicted) == (False, True)
+    assert "sinfo has jobs on n1, n2" in page["reason"]
+    answers.shown = [RUNS, ELSEWHERE]
+    look(source)
+    well, page = health(source)
+    assert (well, "reason" in page, source.load.failures) == (True, False, 1)
+
+
+def test_a_job_that_alone_is_no_longer_shown_and_whose_processors_are_in_use_is_not_ended() -> None:
+    """As when a user sees its own jobs only, on nodes that it shares."""
+    mine = replace(RUNS, processors=2)
+    other = replace(ELSEWHERE, processors=2, node_list="n1")
+    answers = Answers([mine, other], 4, 0)
+    source = met(answers)
+    look(source)
+    answers.shown, answers.accounts = [mine], [mine, other]
+    for _ in range(5):
+        assert [event for event in look(source) if isinstance(event, JobEnded)] == []
+    assert "squeue does not show job 8" in health(source)[1]["reason"]
+
+
+def test_a_job_that_accounting_has_for_ever_and_that_holds_nothing_is_only_in_doubt() -> None:
+    answers = Answers([RUNS, ELSEWHERE], 4, 4)
+    source = met(answers)
+    look(source)
+    answers.shown, answers.held, answers.accounts = [RUNS], (4, 0), [ELSEWHERE]
+    look(source)
+    assert (source.load.contradicted, [key.job for key in source.mirror.doubts]) == (False, [8])
+
+
+def test_a_node_whose_job_changes_between_two_answers_is_no_contradiction() -> None:
+    class Changing(Answers):
+        async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
+            self.held = (4, 0)
+            return await super().jobs(machine)
+
+    met(Changing([RUNS], 4, 4))
+
+
+def test_above_its_share_of_slurmctld_the_follower_looks_less_often() -> None:
+    answers = Answers([RUNS], 4, 0)
+    source = met(answers)
+    look(source)
+    for _ in range(3):
+        answers.spent = (answers.spent or 0) + 0.1  # of a second
+        look(source)
+    assert source.load.share == pytest.approx(0.1)
+    assert source.every == EVERY * 8
+    answers.spent = None
+    look(source)
+    assert source.load.share is None
