@@ -99,12 +99,6 @@ def test_bounds_are_shown_with_their_coverage(log: list[Envelope]) -> None:
     (bound,) = shown(runs)["bounds"]
     last = [each for envelope in log for each in envelope.coverage if each.queue is None][-1]
     assert (bound["grouping"], bound["covered"], bound["revealed"]) == ("plain", last.covered, last.revealed)
-    runs = LiveRuns()
-    latest = set()
-    for envelope in log:
-        runs.push(envelope)
-        latest |= {each["starts"]["latest"] for each in shown(runs)["queue"].values() if each["starts"]}
-    assert len(latest) > 1
 
 
 def test_a_bound_is_shown_for_each_size_until_the_run_is_over(log: list[Envelope]) -> None:
