@@ -201,10 +201,10 @@ function figures(state, clock) {
 // The bound that was stated last, and how many waiting jobs have waited longer already: red from 5 % of them on.
 function comes(bound) {
   const doubt = bound.doubt;
-  const more = doubt && doubt.outwaited ? `${count(doubt.outwaited)} of ${count(doubt.waiting)} waiting have waited longer already` : "";
+  const more = doubt && doubt.outwaited ? `${count(doubt.outwaited)} of ${count(doubt.waiting)} waiting have waited longer` : "";
   if (doubt?.withdrawn) return ["no bound", `withdrawn: ${more}`, "late"];
-  const share = `with ${+(100 * bound.quantile).toFixed(2)} %, as was told last`;
-  return [`waits ≤ ${duration(bound.bound)}`, more ? `${share}; ${more}` : share, doubt?.high ? "late" : ""];
+  const share = `with ${+(100 * bound.quantile).toFixed(2)} %`;
+  return [`waits ≤ ${duration(bound.bound)}`, more ? `${share}; ${more}` : `${share}, as was told last`, doubt?.high ? "late" : ""];
 }
 
 function drawRuns(state) {
