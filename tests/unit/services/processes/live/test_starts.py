@@ -168,9 +168,9 @@ def bounded(waiting: int, long: int, covered: float) -> dict[str, Any]:
 
     push(ClusterOpened(time=0, cluster="jam", processors=8))
     push(JobSubmitted(time=0, job_number=1, requested_processors=8, requested_time=900_000))
-    shares = {"revealed": 90, "covered": covered, "low": 0.88, "high": 1.0}
+    told = Coverage(grouping="ensemble", quantile=0.95, revealed=90, covered=covered, low=0.88, high=1.0)
     push(JobStarted(time=0, job_number=1, processors=8, limit=900_000),
-         coverage=(Coverage(grouping="ensemble", quantile=0.95, **shares),))  # fmt: skip
+         coverage=(told,))  # fmt: skip
     for number in range(2, waiting + 2):
         time = 0 if number < long + 2 else 50_000
         push(
