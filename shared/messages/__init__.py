@@ -52,12 +52,12 @@ if TYPE_CHECKING:
         Ahead,
         Ending,
         Endings,
-        ExpectedStart,
         Explains,
         Explanation,
         Refused,
         Shadow,
         Sooner,
+        StartOutlook,
         StartSource,
     )
     from shadowtime.shared.messages.job_events import (

@@ -95,7 +95,7 @@ class Sooner(FrozenModel):
 StartSource = Literal["pass", "site", "releases", "forecast", "bounds"]
 
 
-class ExpectedStart(FrozenModel):
+class StartOutlook(FrozenModel):
     """The one answer to the question when a waiting job starts, given that it has waited until now.
 
     All times are seconds of the log. `earliest` is at most `expected`, and `expected` at most `latest`. None of the
@@ -141,7 +141,7 @@ class Explanation(FrozenModel):
     ends: Endings | None = None
     shadow: Shadow | None = None
     refused: Annotated[tuple[Refused, ...], AtMost(MAX_RISKS)] = Field((), description="the last of them, oldest first")
-    starts: ExpectedStart | None = Field(default=None, description="of a waiting job: when it starts")
+    starts: StartOutlook | None = Field(default=None, description="of a waiting job: when it starts")
     forecast: Whole | None = Field(default=None, description="when it was forecast to start, at its submission")
     starts_by: tuple[Probability, Whole] | None = Field(
         None, description="a probability, and by when it starts with it, as told at its submission"

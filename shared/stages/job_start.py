@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
-from shadowtime.shared.messages import ExpectedStart, StartSource, WaitBound, WaitForecast, bound_to_show
+from shadowtime.shared.messages import StartOutlook, StartSource, WaitBound, WaitForecast, bound_to_show
 
 Quantiles = tuple[tuple[float, int], ...]
 """Pairs of a probability and a wait in seconds, both rising."""
@@ -68,8 +68,8 @@ def wait_given(quantiles: Quantiles, waited: int, share: float) -> int | None:
 
 
 def expected_start(
-    now: int, since: int, told: StartPredictions, fits_at: int | None = None, *, goes_first: bool = False
-) -> ExpectedStart:
+    now: int, since: int, predicted: StartPredictions, fits_at: int | None = None, *, goes_first: bool = False
+) -> StartOutlook:
     """Return the start of a job that waits since `since`, from the best source.
 
     The sources in order: the site's scheduler; the expected ends of running jobs, for the job that goes first; the
@@ -84,14 +84,14 @@ def expected_start(
         Whether the job starts as soon as it fits.
 
     >>> expected_start(100, 0, StartPredictions(300, (), ((0.5, 120), (0.9, 600))))
-    ExpectedStart(source='forecast', expected=300, earliest=114, latest=None, passed=None)
+    StartOutlook(source='forecast', expected=300, earliest=114, latest=None, passed=None)
     >>> expected_start(900, 0, StartPredictions(300, (), ((0.95, 600),)))
-    ExpectedStart(source=None, expected=None, earliest=None, latest=None, passed=600)
+    StartOutlook(source=None, expected=None, earliest=None, latest=None, passed=600)
     """
     waited = now - since
     floor = max(now, fits_at or now)
-    source, expected = _expected(now, since, told, floor, first=goes_first and fits_at is not None)
-    quantiles = told.futures if wait_given(told.futures, waited, EARLY) is not None else told.bounds
+    source, expected = _expected(now, since, predicted, floor, first=goes_first and fits_at is not None)
+    quantiles = predicted.futures if wait_given(predicted.futures, waited, EARLY) is not None else predicted.bounds
     earliest = _after(since, wait_given(quantiles, waited, EARLY))
     latest = _after(since, wait_given(quantiles, waited, LIKELY))
     if quantiles and (len(quantiles) == 1 or expected is None) and since + quantiles[-1][1] > now:
@@ -99,37 +99,37 @@ def expected_start(
 
     if expected is None:
         if latest is None:
-            return ExpectedStart(passed=max(_past(now, since, told), default=None))
-        return ExpectedStart(source="bounds", latest=latest) if latest >= floor else ExpectedStart()
+            return StartOutlook(passed=max(_past(now, since, predicted), default=None))
+        return StartOutlook(source="bounds", latest=latest) if latest >= floor else StartOutlook()
     if earliest is not None and earliest > expected:
         earliest = None
     if latest is not None and latest < expected:
         latest = None
-    return ExpectedStart(source=source, expected=expected, earliest=earliest, latest=latest)
+    return StartOutlook(source=source, expected=expected, earliest=earliest, latest=latest)
 
 
 def _expected(
-    now: int, since: int, told: StartPredictions, floor: int, *, first: bool
+    now: int, since: int, predicted: StartPredictions, floor: int, *, first: bool
 ) -> tuple[StartSource | None, int | None]:
-    if told.site is not None and told.site > now:
-        return "site", told.site
+    if predicted.site is not None and predicted.site > now:
+        return "site", predicted.site
     if first:
         return "releases", floor
-    median = wait_given(told.futures, now - since, 0.5)
-    if median is None and told.forecast is not None and since + told.forecast > now:
-        median = told.forecast
+    median = wait_given(predicted.futures, now - since, 0.5)
+    if median is None and predicted.forecast is not None and since + predicted.forecast > now:
+        median = predicted.forecast
     if median is not None:
         return "forecast", max(since + median, floor)
-    median = wait_given(told.bounds, now - since, 0.5)
+    median = wait_given(predicted.bounds, now - since, 0.5)
     return (None, None) if median is None else ("bounds", max(since + median, floor))
 
 
-def _past(now: int, since: int, told: StartPredictions) -> Iterable[int]:
+def _past(now: int, since: int, predicted: StartPredictions) -> Iterable[int]:
     """Yield the predicted starts that have passed."""
-    waits = [seconds for _, seconds in (*told.futures[-1:], *told.bounds[-1:])]
-    if told.forecast is not None:
-        waits.append(told.forecast)
-    starts = [since + wait for wait in waits] + ([] if told.site is None else [told.site])
+    waits = [seconds for _, seconds in (*predicted.futures[-1:], *predicted.bounds[-1:])]
+    if predicted.forecast is not None:
+        waits.append(predicted.forecast)
+    starts = [since + wait for wait in waits] + ([] if predicted.site is None else [predicted.site])
     return (start for start in starts if start <= now)
 
 

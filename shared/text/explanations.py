@@ -7,12 +7,12 @@ from shadowtime.shared.messages import (
     Ahead,
     Ending,
     Endings,
-    ExpectedStart,
     Explanation,
     Outcome,
     Refused,
     Shadow,
     Sooner,
+    StartOutlook,
 )
 from shadowtime.shared.quoting import plain
 from shadowtime.shared.text.events import ENDS
@@ -69,12 +69,12 @@ SOURCES = {
 }
 
 
-def start_range(start: ExpectedStart, at: Callable[[int], str]) -> str:
+def start_range(start: StartOutlook, at: Callable[[int], str]) -> str:
     """Return the interval of a start in words; empty if neither end is known. `at` formats a second of the log.
 
-    >>> start_range(ExpectedStart(expected=60, earliest=30, latest=90), str)
+    >>> start_range(StartOutlook(expected=60, earliest=30, latest=90), str)
     '30 to 90'
-    >>> start_range(ExpectedStart(expected=60, latest=90), str), start_range(ExpectedStart(earliest=30), str)
+    >>> start_range(StartOutlook(expected=60, latest=90), str), start_range(StartOutlook(earliest=30), str)
     ('by 90', '30 or later')
     """
     if start.earliest is not None and start.latest is not None:
@@ -89,12 +89,12 @@ def starts_of(why: Explanation) -> str:
     return "" if why.starts is None else describe_start(why.starts, why.time, why.unix_start)
 
 
-def describe_start(start: ExpectedStart, now: int, unix_start: int) -> str:
+def describe_start(start: StartOutlook, now: int, unix_start: int) -> str:
     """Return in one sentence when a job starts; empty if nothing is known, or if the next pass starts it.
 
-    >>> describe_start(ExpectedStart(source="forecast", expected=7200, earliest=5400, latest=9000), 3600, 0)
+    >>> describe_start(StartOutlook(source="forecast", expected=7200, earliest=5400, latest=9000), 3600, 0)
     'It is expected to start at about 02:00 (01:30 to 02:30), by the forecast.'
-    >>> describe_start(ExpectedStart(passed=1800), 3600, 0)
+    >>> describe_start(StartOutlook(passed=1800), 3600, 0)
     'It is later than predicted: the last time that was predicted, 00:30, has passed 30.0 min ago.'
     """
 

@@ -10,7 +10,7 @@ from shadowtime.services.processes.live.rows import Ranges, free_rows
 from shadowtime.services.processes.live.story import Story
 from shadowtime.shared.formatting import clock
 from shadowtime.shared.kernels import BEYOND
-from shadowtime.shared.messages import ExpectedStart
+from shadowtime.shared.messages import StartOutlook
 
 MAX_PLANNED = 12
 """The maximum number of future starts that are drawn."""
@@ -68,7 +68,7 @@ class Planned(NamedTuple):
 
 
 def planned(
-    machine: MachineMoment, head: Head | None, starts: Mapping[Story, ExpectedStart | None], running: Iterable[Story]
+    machine: MachineMoment, head: Head | None, starts: Mapping[Story, StartOutlook | None], running: Iterable[Story]
 ) -> Iterator[Planned]:
     """Yield the next future starts, each with the rows that are free for it in the picture."""
     blocks = [
@@ -95,7 +95,7 @@ def now_or_later(story: Story, now: int) -> int:
 
 
 def _starts(
-    machine: MachineMoment, head: Head | None, starts: Mapping[Story, ExpectedStart | None]
+    machine: MachineMoment, head: Head | None, starts: Mapping[Story, StartOutlook | None]
 ) -> Iterator[tuple[int, bool, Story]]:
     if head is not None and head.start is not None:
         yield head.start, False, head.story

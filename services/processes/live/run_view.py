@@ -19,7 +19,7 @@ from shadowtime.services.processes.live.outlook import (
 from shadowtime.services.processes.live.run_stories import Stories
 from shadowtime.services.processes.live.story import Story
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.messages import ClusterOpened, Envelope, ExpectedStart, Explains, Explanation
+from shadowtime.shared.messages import ClusterOpened, Envelope, Explains, Explanation, StartOutlook
 from shadowtime.shared.stages import expected_start
 from shadowtime.shared.text import brief_of, reasons_of
 
@@ -62,14 +62,14 @@ class LiveView(Stories):
         explanation = self._brief(number)
         return "" if explanation is None else brief_of(explanation)
 
-    def starts(self, story: Story) -> ExpectedStart | None:
+    def starts(self, story: Story) -> StartOutlook | None:
         """Return when a waiting job starts; None if it is being started.
 
         If the policy is not installed here, only the predictions of the submission are known.
         """
         explanation = self._brief(story.job.job_number)
         if explanation is None:
-            return expected_start(self.time, story.job.since, story.told)
+            return expected_start(self.time, story.job.since, story.predicted)
         return explanation.starts
 
     def _brief(self, number: int) -> Explanation | None:

@@ -74,7 +74,7 @@ class Story:
     __slots__ = (
         *("_expected", "_histogram", "_until", "adjusted", "adjustment", "advised", "awaited", "bounds", "ended"),
         *("forecast", "forecast_reason", "job", "notes", "overtaken", "overtaken_by", "ranges", "run_time", "started"),
-        *("suspended", "times_weighed", "told", "weighed", "withdrawn", "lost"),
+        *("suspended", "times_weighed", "predicted", "weighed", "withdrawn", "lost"),
     )
 
     def __init__(self, envelope: Envelope, job: JobSubmitted) -> None:
@@ -87,7 +87,7 @@ class Story:
         self.adjusted = None if adjustment is None or adjustment.key is None else adjustment.adjusted_time
         self.adjustment: str | None = None
         self.bounds = tuple(_bounded(wait_bound) for wait_bound in envelope.wait_bounds if wait_bound.queue is None)
-        self.told = StartPredictions.of(envelope.forecast, envelope.wait_bounds)
+        self.predicted = StartPredictions.of(envelope.forecast, envelope.wait_bounds)
         self.forecast = None if envelope.forecast is None else envelope.forecast.wait
         self.forecast_reason = None if envelope.forecast is None else envelope.forecast.reason
         self.awaited: Awaited | None = None
@@ -127,7 +127,7 @@ class Story:
     def expect(self, expected: JobExpected) -> None:
         """Record the start that the site's own scheduler expects."""
         word = moment(expected), expected.start
-        self.told = self.told._replace(site=expected.start)
+        self.predicted = self.predicted._replace(site=expected.start)
         first, _, times = self.awaited or Awaited(word, word, 0)
         self.awaited = Awaited(first, word, times + 1)
 
@@ -158,7 +158,7 @@ class Story:
         """Record the end of the job. A requeued job waits as if it had not started."""
         if ended.requeued:
             self.started = self.advised = self.awaited = None
-            self.told = self.told._replace(site=None)
+            self.predicted = self.predicted._replace(site=None)
             self.suspended = False
             return
         self.ended, self._histogram = ended, None

@@ -12,9 +12,9 @@ from shadowtime.shared.messages import (
     Decided,
     Envelope,
     Event,
-    ExpectedStart,
     Explanation,
     JobSubmitted,
+    StartOutlook,
     moment,
 )
 from shadowtime.shared.stages import StartPredictions, expected_start
@@ -72,38 +72,38 @@ class Explaining(Scheduler):
 
         if (job := self.jobs.waiting.get(number)) is None:
             return None
-        told = passes.promises.get(number, NOTHING_PREDICTED)
-        likely = told.likely()
+        predicted = passes.promises.get(number, NOTHING_PREDICTED)
+        likely = predicted.likely()
         waits: dict[str, Any] = {
             "state": "starting" if number in passes.starting else "waiting",
             "processors": job.requested_processors,
             "requested_time": job.requested_time,
             "since": job.since,
-            "forecast": None if told.forecast is None else job.since + told.forecast,
+            "forecast": None if predicted.forecast is None else job.since + predicted.forecast,
             "starts_by": None if likely is None else (likely[0], job.since + likely[1]),
         }
         if number in passes.starting:
             return waits | why
         if job.blocked:
-            site = expected_start(self.time, job.since, StartPredictions(site=told.site))
+            site = expected_start(self.time, job.since, StartPredictions(site=predicted.site))
             return waits | {"waits_for": "site", "starts": site}
         pool = self.places[number]
         asks_what_if = not brief and not passes.starting and not (self.follows and pool.policy.snapshot() is not None)
         what_if = WhatIf(pool, alone(self.opened, self.pools.index(pool)), self.time) if asks_what_if else None
         advised = {} if self.opened.obeys(self.time) else why
         fields = waiting(pool, number, self.time, passes, what_if, order_of(pool), brief=brief)
-        starts = self._starts(job, told, fields)
+        starts = self._starts(job, predicted, fields)
         return waits | advised | fields | {"starts": starts}
 
-    def _starts(self, job: JobSubmitted, told: StartPredictions, fields: dict[str, Any]) -> ExpectedStart:
+    def _starts(self, job: JobSubmitted, predicted: StartPredictions, fields: dict[str, Any]) -> StartOutlook:
         """Return when a waiting job starts; nothing is known if the machine is too small now."""
         obeyed, room = self.opened.obeys(self.time), fields.pop("room")
         if fields["waits_for"] == "pass" and obeyed:
-            return ExpectedStart(source="pass", expected=self.time)
+            return StartOutlook(source="pass", expected=self.time)
         if fields["waits_for"] == "capacity":
-            told = StartPredictions(site=told.site)
+            predicted = StartPredictions(site=predicted.site)
         fits_at = room.fits_at if obeyed else None
-        return expected_start(self.time, job.since, told, fits_at, goes_first=room.goes_first)
+        return expected_start(self.time, job.since, predicted, fits_at, goes_first=room.goes_first)
 
 
 class Following(Explaining):

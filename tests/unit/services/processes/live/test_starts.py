@@ -15,7 +15,7 @@ from shadowtime.services.processes.live.page_data import PAGE, overview, queue
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.shared.messages.envelope import ClusterOpened, Decided, Envelope, Event, JobStarted, JobSubmitted
-from shadowtime.shared.messages.explanation import ExpectedStart
+from shadowtime.shared.messages.explanation import StartOutlook
 from shadowtime.shared.messages.predictions import Coverage, WaitBound, WaitForecast
 from shadowtime.shared.stages.job_start import StartPredictions, expected_start
 from tests.support.full_machine import full_machine
@@ -135,7 +135,7 @@ def test_wait_so_far_conditions_what_is_expected() -> None:
     fresh, later = expected_start(0, 0, told), expected_start(600, 0, told)
     assert (fresh.earliest, fresh.expected, fresh.latest) == (120, 600, 1080)
     assert (later.earliest, later.expected, later.latest) == (660, 900, 1140)
-    assert expected_start(1_200, 0, told) == ExpectedStart(passed=1_140)
+    assert expected_start(1_200, 0, told) == StartOutlook(passed=1_140)
 
 
 def test_the_best_source_answers() -> None:
