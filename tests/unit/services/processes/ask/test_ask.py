@@ -551,7 +551,7 @@ def test_each_side_is_shown(side: Side, lower: int | None, told: str) -> None:
 
 
 def test_a_bound_says_how_many_waiting_jobs_have_outwaited_it(reader: MemoryReader) -> None:
-    waiting = [
+    waiting: list[Event] = [
         JobSubmitted(time=90, job_number=1, requested_processors=4),
         JobSubmitted(time=93, job_number=2, requested_processors=4),
         SchedulingPoint(time=95),
