@@ -175,12 +175,12 @@ function about(state) {
 }
 
 function figures(state, clock) {
-  const scores = state.scores;
+  const scores = state.scores, starting = state.processors - state.busy - state.free;
   const share = state.processors ? state.busy / state.processors : 0;
   const next = [...state.running.values()].map((each) => each.end).filter((end) => end !== null && end >= state.time);
   const bound = state.bounds.find((each) => each.grouping === "ensemble") ?? state.bounds[0];
   const all = [
-    ["processors busy", `${Math.round(100 * share)} %`, `${count(state.busy)} of ${count(state.processors)}, ${count(state.free)} free`],
+    ["processors busy", `${Math.round(100 * share)} %`, `${count(state.busy)} of ${count(state.processors)}, ${starting > 0 ? `${count(starting)} for starts, ` : ""}${count(state.free)} free`],
     ["jobs waiting", count(state.waiting), state.waiting ? `longest for ${duration(state.longest_waiting)}` : ""],
     ["jobs running", count(state.running_count), next.length ? `next end expected ${clock.short(Math.min(...next))}` : ""],
     ["mean wait", duration(scores ? scores.mean_wait : state.mean_wait), `longest ${duration(scores ? scores.max_wait : state.longest_wait)}, ${count(state.ended)} jobs ended`],
