@@ -48,4 +48,5 @@ def drift_tables(results: Sequence[RunResult]) -> list[FittedTable]:
         (result.plan.label, drifts) for result in results if (drifts := result.scores.drifts) and drifts.episodes
     ]
     plan = results[0].plan
-    return [drift_table(plan.cluster, drifting, plan.workload.unix_start_time or 0)] if drifting else []
+    title = f"{plan.cluster} under {drifting[0][0]}" if len(drifting) == 1 < len(results) else plan.cluster
+    return [drift_table(title, drifting, plan.workload.unix_start_time or 0)] if drifting else []

@@ -118,9 +118,9 @@ class Chart:
         path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points)
         self._parts.append(f'<path class="cloud {style}" d="{path}"/>')
 
-    def dot(self, x: float, y: float, number: int, name: str) -> None:
+    def dot(self, x: float, y: float, number: int, name: str, scale: float = 1.0) -> None:
         """Draw a dot of a series, with its name as a tooltip."""
-        self._parts.append(_dot(x, y, number, f"<title>{escape(name)}</title>"))
+        self._parts.append(_dot(x, y, number, f"<title>{escape(name)}</title>", scale))
 
     def bar(self, x: float, y: float, width: float, height: float, style: str, name: str = "") -> None:
         """Draw a rectangle from its upper left corner, with its name as a tooltip."""
@@ -221,9 +221,10 @@ def _legend(names: Iterable[tuple[str, str]]) -> str:
     return f'<ul class="legend">{items}</ul>'
 
 
-def _dot(x: float, y: float, number: int, label: str = "") -> str:
+def _dot(x: float, y: float, number: int, label: str = "", scale: float = 1.0) -> str:
+    at = f"translate({x:.1f} {y:.1f})" + ("" if scale == 1.0 else f" scale({scale:.2f})")
     symbol = SYMBOLS[number // len(DASHES) % len(SYMBOLS)]
-    return f'<path class="dot {series(number)}" transform="translate({x:.1f} {y:.1f})" d="{symbol}">{label}</path>'
+    return f'<path class="dot {series(number)}" transform="{at}" d="{symbol}">{label}</path>'
 
 
 def _swatch(style: str) -> str:

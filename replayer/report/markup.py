@@ -1,6 +1,8 @@
 """HTML parts of a page: tables, figures around charts, bars. Names from a log are escaped."""
 
 import html
+import math
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -65,6 +67,33 @@ def cell(value: float | None, shown: str) -> str:
     return escape(shown) if value is None else f'<data value="{value!r}">{escape(shown)}</data>'
 
 
+HIDDEN = 0.1
+"""If most bars are shorter than this share of the longest one, they are drawn on a logarithmic axis."""
+
+
+def lengths_of(values: Sequence[float | None]) -> list[float | None]:
+    """Return the lengths of bars: the values, or their logarithms if one value hides most of the others.
+
+    A logarithmic axis begins at half the least value.
+
+    >>> lengths_of([3.0, 2.0, 4.0]), [round(length or 0, 1) for length in lengths_of([900.0, 30.0, 15.0])]
+    ([3.0, 2.0, 4.0], [4.8, 1.4, 0.7])
+    """
+    positive = sorted(value for value in values if value)
+    if len(positive) < 2 or positive[(len(positive) - 1) // 2] >= HIDDEN * positive[-1]:
+        return list(values)
+    return [math.log(2 * value / positive[0]) if value else value for value in values]
+
+
+def breakable(name: str) -> str:
+    """Return a name as HTML that may break after the signs of a SPEC.
+
+    >>> breakable("easy:forecast=yes")
+    'easy:<wbr>forecast=<wbr>yes'
+    """
+    return re.sub("([:,=+(])", r"\1<wbr>", escape(name)) if "&" not in escape(name) else escape(name)
+
+
 def bars(
     title: str, rows: Sequence[tuple[str, float | None, str]], styles: Sequence[str], longest: float | None = None
 ) -> str:
@@ -81,7 +110,7 @@ def bars(
     """
     longest = longest or max((value or 0 for _, value, _ in rows), default=0) or 1
     drawn = "".join(
-        f"<span>{escape(name)}</span>"
+        f"<span>{breakable(name)}</span>"
         f'<span class="bar {style}" aria-hidden="true" style="width: {100 * (value or 0) / longest:.1f}%"></span>'
         f"<span>{escape(shown)}</span>"
         for (name, value, shown), style in zip(rows, styles, strict=True)

@@ -1,5 +1,6 @@
 """The figures of predictions, each with the numbers behind it as a table."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -35,10 +36,12 @@ def calibration(row: Mapping[str, Any]) -> str:
     for number, (name, key) in zip(numbers, kinds, strict=True):
         bins = scores[key]["bins"]
         chart.line([(x(row["mean_probability"]), y(row["delayed"])) for row in bins], series(number))
+        most = max((part["candidates"] for part in bins), default=1)
         for part in bins:
             delayed = f"{percent(part['delayed'])} of {part['candidates']:,} candidates"
             label = f"{name} {part['mean_probability']:.2f}: {delayed}"
-            chart.dot(x(part["mean_probability"]), y(part["delayed"]), number, label)
+            scale = 0.4 + 1.2 * math.sqrt(part["candidates"] / most)
+            chart.dot(x(part["mean_probability"]), y(part["delayed"]), number, label, scale)
             rows.append(
                 [
                     f"{name}, from {part['from_probability']:.1f}",
@@ -52,7 +55,7 @@ def calibration(row: Mapping[str, Any]) -> str:
     listed = ", ".join(f"{name} {error:.3f}" for name, error in errors if error is not None)
     caption = (
         "Candidates that were weighed, by the probability with which they were said to delay the head of the queue, "
-        "and the share that would have. On the line, what is said is what happens."
+        "and the share that would have. On the line, what is said is what happens. A larger dot is of more candidates."
         + (f" Calibration error, the mean distance from it: {listed}." if listed else "")
     )
     head = ["probability", "candidates", "stated", "happened"]
@@ -91,8 +94,10 @@ def transforms(document: Mapping[str, Any]) -> str:
     return figure(title, caption, picture, table(["predictor", *groups], body, title), wide=len(drawn) > 1)
 
 
-def bounds_over_time(run: RunRecord, policy: str, charts: int) -> str:
+def bounds_over_time(run: RunRecord, policy: str, charts: int) -> list[str]:
     """Return figures of waits and their bounds over time, one for each grouping (Brevik 2006, Figures 1 and 2).
+
+    The ensemble comes first.
 
     Parameters
     ----------
@@ -104,14 +109,16 @@ def bounds_over_time(run: RunRecord, policy: str, charts: int) -> str:
     most = max(1, min(MAX_DOTS, MAX_DOTS_IN_ALL // charts))
     clock = clock_of(run.plan.workload.unix_start_time)
     figures = []
-    for grouping, rows in run.bounded_waits.by_grouping().items():
+    groupings = run.bounded_waits.by_grouping()
+    for grouping in sorted(groupings, key=lambda name: name != "ensemble"):
+        rows = groupings[grouping]
         if not len(rows):
             continue
         title = f"{grouping} under {policy}" if policy else grouping
         caption, picture = waits_and_bounds(f"grouping {title}", rows, clock, most)
         figures.append(figure(title, caption, picture, _bounds_by_month(run, rows)))
 
-    return "".join(figures)
+    return figures
 
 
 def waits_and_bounds(what: str, rows: Integers, clock: Callable[[int], str], most: int = MAX_DOTS) -> tuple[str, str]:

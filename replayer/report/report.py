@@ -1,6 +1,7 @@
 """The report of a comparison: one self-contained HTML page without network access or scripts."""
 
 import platform
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -53,15 +54,16 @@ def page(
         _cluster(place, document, records, spelled_out(typed[place]))
         for place, (document, records) in enumerate(named_documents)
     ]
-    links = "".join(
-        f'<li><a href="#cluster-{place}">{escape(document["cluster"])}</a></li>'
-        for place, document in enumerate(documents)
-    )
-    contents = f'{links}<li><a href="#repeat">To repeat this</a></li>'
+    listed = [
+        _contents(place, document["cluster"], section)
+        for place, (document, section) in enumerate(zip(documents, sections, strict=True))
+    ]
+    contents = f'{"".join(item for item, _ in listed)}<li><a href="#repeat">To repeat this</a></li>'
     return whole(
         title,
         contents,
-        f"{''.join(sections)}{_repeat(documents, arguments, [records for _, records in named_documents])}",
+        "".join(section for _, section in listed)
+        + _repeat(documents, arguments, [records for _, records in named_documents]),
     )
 
 
@@ -132,8 +134,21 @@ def _part(title: str, content: str) -> str:
     return f"<h3>{escape(title)}</h3>{content}" if content else ""
 
 
-def _grid(drawn: str) -> str:
-    return f'<div class="figures">{drawn}</div>' if drawn else ""
+def _contents(place: int, cluster: str, section: str) -> tuple[str, str]:
+    """Return the item of the table of contents for the section of a log, and the section with an id in each heading."""
+    titles: list[str] = []
+
+    def marked(heading: re.Match[str]) -> str:
+        titles.append(heading[1])
+        return f'<h3 id="part-{place}-{len(titles)}">{heading[1]}</h3>'
+
+    section = re.sub("<h3>(.*?)</h3>", marked, section)
+    parts = "".join(f'<li><a href="#part-{place}-{at}">{title}</a></li>' for at, title in enumerate(titles, 1))
+    return f'<li><a href="#cluster-{place}">{escape(cluster)}</a><ol>{parts}</ol></li>', section
+
+
+def _grid(drawn: str, name: str = "figures") -> str:
+    return f'<div class="{name}">{drawn}</div>' if drawn else ""
 
 
 def _left_out(document: Mapping[str, Any]) -> str:
@@ -168,10 +183,19 @@ def _bounds(document: Mapping[str, Any], runs: Sequence[RunRecord]) -> str:
         return ""
     runs = [run for run in runs if run.bounded_waits.by_grouping()]
     charts = sum(len(run.bounded_waits.by_grouping()) for run in runs)
-    names = [run.plan.label if len(runs) > 1 else "" for run in runs]
-    drawn = [prediction_figures.bounds_over_time(run, name, charts) for run, name in zip(runs, names, strict=True)]
+    shown, further = "", ""
+    for run in runs:
+        name = run.plan.label if len(runs) > 1 else ""
+        first, *others = prediction_figures.bounds_over_time(run, name, charts)
+        shown, further = shown + first, further + "".join(others)
+
     ranges = "".join(tables.wait_ranges(run.bounded_waits.ranges.values()) for run in runs[:1])
-    return _part("Bounds on waits", tables.wait_bounds(rows) + ranges) + _grid("".join(drawn))
+    chosen = tables.bounds_to_show(rows)
+    more = tables.wait_bounds(rows, "All bounds on waits") if len(chosen) < len(rows) else ""
+    folded = more + ranges + _grid(further)
+    summary = "Every grouping and queue, and the ranges of processors"
+    folded = f"<details class=more><summary>{summary}</summary>{folded}</details>" if folded else ""
+    return _part("Bounds on waits", tables.wait_bounds(chosen) + _grid(shown, "figures small") + folded)
 
 
 def _figures(rows: Sequence[Mapping[str, Any]], runs: Sequence[RunRecord], base: int) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from shadowtime.replayer.comparison import coverage_told, plans_with
 from shadowtime.replayer.report.charts import numbered, series
-from shadowtime.replayer.report.markup import bars, cell, escape, table
+from shadowtime.replayer.report.markup import bars, cell, escape, lengths_of, table
 from shadowtime.replayer.report.statistics import PairedDifferences
 from shadowtime.shared.formatting import duration, percent, signed_duration, work
 from shadowtime.shared.messages import WaitRanges
@@ -69,7 +69,10 @@ def at_a_glance(rows: Sequence[Row]) -> str:
         values = [row[key] for row in rows]
         column = COLUMNS[key](values)
         shown = [f"{cell} {column.unit}".rstrip() for cell in column.cells]
-        lines.append(bars(title, list(zip(names, values, shown, strict=True)), styles))
+        lengths = lengths_of(values)
+        if lengths != values:
+            title += " (logarithmic)"
+        lines.append(bars(title, list(zip(names, lengths, shown, strict=True)), styles))
 
     return f'<div class="at-a-glance">{"".join(lines)}</div>'
 
@@ -176,7 +179,19 @@ def forecasts(document: Row) -> str:
     return table(head, body, "Forecasts of waits", caption)
 
 
-def wait_bounds(rows: Sequence[Row]) -> str:
+def bounds_to_show(rows: Sequence[Row]) -> list[Row]:
+    """Return the row of the one bound to show of each policy: the ensemble's, else the first of the whole cluster."""
+    by_policy: dict[str, list[Row]] = {}
+    for row in rows:
+        by_policy.setdefault(row["policy"], []).append(row)
+    chosen = []
+    for of_policy in by_policy.values():
+        of_cluster = [row for row in of_policy if row["queue"] == "all"] or of_policy
+        chosen.append(next((row for row in of_cluster if row["grouping"] == "ensemble"), of_cluster[0]))
+    return chosen
+
+
+def wait_bounds(rows: Sequence[Row], label: str = "Bounds on waits") -> str:
     """Return the scores of wait bounds."""
     several = len({row["policy"] for row in rows}) > 1
     body = [
@@ -197,7 +212,7 @@ def wait_bounds(rows: Sequence[Row]) -> str:
         "Over: root mean square of bound less wait where the bound held. To plain: that of plain bounds divided by it. "
         + coverage_told(rows)
     )
-    return table(["bounds", "covered", "over", "to plain", "jobs with one"], body, "Bounds on waits", caption)
+    return table(["bounds", "covered", "over", "to plain", "jobs with one"], body, label, caption)
 
 
 def wait_ranges(ranges: Iterable[WaitRanges]) -> str:

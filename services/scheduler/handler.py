@@ -32,6 +32,7 @@ from shadowtime.shared.messages import (
     Event,
     JobChanged,
     JobEnded,
+    JobExpected,
     JobResumed,
     JobStarted,
     JobSubmitted,
@@ -181,6 +182,11 @@ class Scheduler(StageHandler):
             pool.withdraw(withdrawn)
             self._beside(pool, withdrawn)
         self.passes.forget(job.job_number)
+        return envelope
+
+    def on_expected(self, envelope: Envelope, expected: JobExpected, job: JobSubmitted) -> Envelope:
+        """Keep the start that the site's own scheduler expects, to explain the wait."""
+        self.passes.expect(expected.job_number, expected.start)
         return envelope
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:

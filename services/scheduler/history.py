@@ -1,21 +1,19 @@
-"""The scheduler's history of a run: reasons of starts, refused candidates, forecast waits, ended jobs."""
+"""The scheduler's history of a run: reasons of starts, refused candidates, predicted starts, ended jobs."""
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter
 
-from shadowtime.shared.messages import Decided, Envelope, JobEnded, JobStarted, JobSubmitted, Reason, WaitBound, moment
-from shadowtime.shared.text import chosen
+from shadowtime.shared.messages import Decided, Envelope, JobEnded, JobStarted, JobSubmitted, Reason, moment
+from shadowtime.shared.stages import StartPredictions
 
 KEPT = 3
 """Number of refusals kept for each waiting job: the most recent ones."""
 
 KEPT_ENDED = 100
 """Number of ended jobs kept: the most recent ones."""
-
-LIKELY = 0.9
-"""Target probability of the reported wait bound. If a bound has several probabilities, the nearest one is kept."""
 
 REASONS: TypeAdapter[Reason] = TypeAdapter(Reason, config=ConfigDict(defer_build=True))
 
@@ -31,11 +29,7 @@ class Refusal(NamedTuple):
     recalibrated: float | None
 
 
-class ForecastWait(NamedTuple):
-    """Predictions of a wait at the submission, in seconds: the forecast, and a pair of probability and bound."""
-
-    forecast: int | None
-    within: tuple[float, int] | None
+NOTHING_PREDICTED = StartPredictions()
 
 
 class EndedJob(NamedTuple):
@@ -69,16 +63,19 @@ class DecisionHistory:
         self.reasons: dict[int, tuple[int, Reason]] = {}
         """Time and reason of the decision to start a job, or of the first advice to start it, by job number."""
         self.refused: dict[int, deque[Refusal]] = {}
-        self.promises: dict[int, ForecastWait] = {}
+        self.promises: dict[int, StartPredictions] = {}
         self.ended: dict[int, EndedJob] = {}
 
     def submit(self, envelope: Envelope, job: JobSubmitted) -> None:
-        """Keep the forecast and the bound of a job's wait."""
-        forecast = None if envelope.forecast is None else envelope.forecast.wait
-        within = _within(chosen(envelope.wait_bounds))
+        """Keep the predictions of a job's start."""
         self.ended.pop(job.job_number, None)
-        if forecast is not None or within is not None:
-            self.promises[job.job_number] = ForecastWait(forecast, within)
+        predictions = StartPredictions.of(envelope.forecast, envelope.wait_bounds)
+        if predictions != NOTHING_PREDICTED:
+            self.promises[job.job_number] = predictions
+
+    def expect(self, number: int, start: int | None) -> None:
+        """Keep the start that the site's own scheduler expects; None once it expects none."""
+        self.promises[number] = self.promises.get(number, NOTHING_PREDICTED)._replace(site=start)
 
     def decide(self, decided: Decided, *, obeyed: bool) -> None:
         """Keep the reasons of starts, and the candidates that were evaluated and refused."""
@@ -107,6 +104,8 @@ class DecisionHistory:
         """Keep the outcome of an ended job. A requeued job waits again and has not ended."""
         self.reasons.pop(ended.job_number, None)
         if ended.requeued:
+            if ended.job_number in self.promises:
+                self.expect(ended.job_number, None)
             return
         self.promises.pop(ended.job_number, None)
         asked = started.limit or job.requested_time
@@ -129,7 +128,7 @@ class DecisionHistory:
             "starting": sorted(self.starting),
             "reasons": [[number, time, reason.model_dump()] for number, (time, reason) in self.reasons.items()],
             "refused": [[number, [list(refusal) for refusal in refusals]] for number, refusals in self.refused.items()],
-            "told": [[number, promise.forecast, promise.within] for number, promise in self.promises.items()],
+            "told": [[number, *promise] for number, promise in self.promises.items()],
             "ended": [[number, *job] for number, job in self.ended.items()],
         }
 
@@ -142,14 +141,11 @@ class DecisionHistory:
             for number, refusals in state["refused"]
         }
         self.promises = {
-            number: ForecastWait(forecast, None if within is None else (within[0], within[1]))
-            for number, forecast, within in state["told"]
+            number: StartPredictions(forecast, _pairs(futures), _pairs(bounds), site)
+            for number, forecast, futures, bounds, site in state["told"]
         }
         self.ended = {number: EndedJob(*values) for number, *values in state["ended"]}
 
 
-def _within(bound: WaitBound | None) -> tuple[float, int] | None:
-    """Return the bound's probability nearest to `LIKELY`, with the wait in seconds; None if there is no bound."""
-    if bound is None or bound.bound is None:
-        return None
-    return min(bound.starts_within or ((bound.quantile, bound.bound),), key=lambda pair: abs(pair[0] - LIKELY))
+def _pairs(rows: Iterable[tuple[float, int]]) -> tuple[tuple[float, int], ...]:
+    return tuple((share, seconds) for share, seconds in rows)

@@ -94,7 +94,7 @@ class FittedTable:
         if meanings:
             yield "; ".join(meanings)
         if left_out := [column.heading for column in self._columns[len(shown) :]]:
-            yield f"no room for: {', '.join(left_out)}"
+            yield f"columns left out at this width: {', '.join(left_out)}"
         yield from self._notes
 
     def _spelled_out(self) -> Table:

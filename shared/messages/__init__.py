@@ -58,6 +58,8 @@ if TYPE_CHECKING:
         Refused,
         Shadow,
         Sooner,
+        StartOutlook,
+        StartSource,
     )
     from shadowtime.shared.messages.job_events import (
         CapacityChanged,

@@ -92,6 +92,29 @@ class Sooner(FrozenModel):
     )
 
 
+StartSource = Literal["pass", "site", "releases", "forecast", "bounds"]
+
+
+class StartOutlook(FrozenModel):
+    """The one answer to the question when a waiting job starts, given that it has waited until now.
+
+    All times are seconds of the log. `earliest` is at most `expected`, and `expected` at most `latest`. None of the
+    three is before now.
+    """
+
+    source: StartSource | None = Field(
+        default=None,
+        description="where `expected` is from: the next pass; the site's scheduler; the expected ends of running jobs; "
+        "the forecast or the bounds of the job's submission, given its wait so far; None if nothing is known any more",
+    )
+    expected: Whole | None = Field(default=None, description="when it is expected to start")
+    earliest: Whole | None = Field(default=None, description="it starts later than this with 90 %")
+    latest: Whole | None = Field(default=None, description="it starts before this with 90 %, or as `bounds` says")
+    passed: Whole | None = Field(
+        default=None, description="the latest start that was predicted, if all predictions have passed"
+    )
+
+
 class Explanation(FrozenModel):
     """The state of one job and the reasons for it, as of an event of the log; times in seconds on its time line."""
 
@@ -118,6 +141,7 @@ class Explanation(FrozenModel):
     ends: Endings | None = None
     shadow: Shadow | None = None
     refused: Annotated[tuple[Refused, ...], AtMost(MAX_RISKS)] = Field((), description="the last of them, oldest first")
+    starts: StartOutlook | None = Field(default=None, description="of a waiting job: when it starts")
     forecast: Whole | None = Field(default=None, description="when it was forecast to start, at its submission")
     starts_by: tuple[Probability, Whole] | None = Field(
         None, description="a probability, and by when it starts with it, as told at its submission"

@@ -1,9 +1,19 @@
 """An `Explanation` in sentences, for terminals, the live page and readers of the JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from shadowtime.shared.formatting import clock, duration, percent
-from shadowtime.shared.messages import Ahead, Ending, Endings, Explanation, Outcome, Refused, Shadow, Sooner
+from shadowtime.shared.messages import (
+    Ahead,
+    Ending,
+    Endings,
+    Explanation,
+    Outcome,
+    Refused,
+    Shadow,
+    Sooner,
+    StartOutlook,
+)
 from shadowtime.shared.quoting import plain
 from shadowtime.shared.text.events import ENDS
 from shadowtime.shared.text.reasons import RunContext, describe_reason, procs
@@ -51,6 +61,60 @@ def shares(share: float) -> str:
     return "more than 99.9 %" if 0.999 < share < 1 else percent(share, ".3g")
 
 
+SOURCES = {
+    "site": "by what the site expects",
+    "releases": "by the expected ends of running jobs",
+    "forecast": "by the forecast",
+    "bounds": "by bounds on waits",
+}
+
+
+def start_range(start: StartOutlook, at: Callable[[int], str]) -> str:
+    """Return the interval of a start in words; empty if neither end is known. `at` formats a second of the log.
+
+    >>> start_range(StartOutlook(expected=60, earliest=30, latest=90), str)
+    '30 to 90'
+    >>> start_range(StartOutlook(expected=60, latest=90), str), start_range(StartOutlook(earliest=30), str)
+    ('by 90', '30 or later')
+    """
+    if start.earliest is not None and start.latest is not None:
+        return f"{at(start.earliest)} to {at(start.latest)}"
+    if start.latest is not None:
+        return f"by {at(start.latest)}"
+    return "" if start.earliest is None else f"{at(start.earliest)} or later"
+
+
+def starts_of(why: Explanation) -> str:
+    """Return in one sentence when a waiting job starts; empty if nothing is known, or if the next pass starts it."""
+    return "" if why.starts is None else describe_start(why.starts, why.time, why.unix_start)
+
+
+def describe_start(start: StartOutlook, now: int, unix_start: int) -> str:
+    """Return in one sentence when a job starts; empty if nothing is known, or if the next pass starts it.
+
+    >>> describe_start(StartOutlook(source="forecast", expected=7200, earliest=5400, latest=9000), 3600, 0)
+    'It is expected to start at about 02:00 (01:30 to 02:30), by the forecast.'
+    >>> describe_start(StartOutlook(passed=1800), 3600, 0)
+    'It is later than predicted: the last time that was predicted, 00:30, has passed 30.0 min ago.'
+    """
+
+    def at(second: int) -> str:
+        return clock(second, unix_start, now)[:-3]
+
+    if start.passed is not None:
+        ago = duration(now - start.passed)
+        return (
+            f"It is later than predicted: the last time that was predicted, {at(start.passed)}, has passed {ago} ago."
+        )
+    interval, source = start_range(start, at), SOURCES.get(start.source or "")
+    if source is None:
+        return ""
+    if start.expected is None:
+        return f"It is expected to start {interval}, {source}." if interval else ""
+    around = f" ({interval})" if interval else ""
+    return f"It is expected to start at about {at(start.expected)}{around}, {source}."
+
+
 class _Words:
     def __init__(self, why: Explanation) -> None:
         self.why = why
@@ -86,8 +150,9 @@ class _Words:
 
         if why.decided is not None:
             yield from self.decided()
+        if when := starts_of(why):
+            yield when
         yield from self.reasons()
-        yield from self.sentences()
 
     def reasons(self) -> Iterator[str]:
         why = self.why
@@ -182,16 +247,6 @@ class _Words:
                 rule = f"; less than {shares(refused.tau)} is asked, within what is left of the budget"
 
         return f"{sentence} with {exact}{rule}."
-
-    def sentences(self) -> Iterator[str]:
-        why = self.why
-        if why.forecast is not None:
-            late = "" if why.forecast >= why.time else ", which has passed"
-            yield f"At its submission it was forecast to start at {self.at(why.forecast)}{late}."
-        if why.starts_by is not None:
-            share, time = why.starts_by
-            late = "" if time >= why.time else ", which has passed"
-            yield f"At its submission it was told to start by {self.at(time)} with {shares(share)}{late}."
 
     def sooner(self, sooner: Sooner) -> str:
         if sooner.processors is not None:

@@ -26,20 +26,33 @@ REASON_NAMES = {
 
 
 class RunContext(NamedTuple):
-    """Known facts about a run: Unix time of second 0, whether decisions are obeyed, the last member that decided."""
+    """Known facts about a run: Unix time of second 0, whether decisions are obeyed, the last member that decided.
+
+    `plan` names the run times that the policy plans with: requests or predictions. It is None if the policy has both.
+    """
 
     unix_start: int = 0
     obeyed: bool | None = None
     member: str | None = None
+    plan: str | None = None
 
     @classmethod
     def of(cls, opened: ClusterOpened) -> "RunContext":
         """Return the context from the first event of a run."""
-        return cls(opened.unix_start, opened.mode == "closed")
+        return cls(opened.unix_start, opened.mode == "closed", plan=_plan(opened))
 
     def after(self, decided: Decided) -> "RunContext":
         """Return the context after a decision."""
         return self if decided.chosen is None else self._replace(member=decided.chosen.member)
+
+
+def _plan(opened: ClusterOpened) -> str | None:
+    policy = opened.policy
+    if policy.partition("(")[0] == "probabilistic" or "plan=requested" in policy:
+        return "requests"
+    if not policy.startswith("easy") and "plan=predicted" not in policy:
+        return None
+    return "requests" if opened.runtime == "requested" else "predictions"
 
 
 UNKNOWN = RunContext()
@@ -49,12 +62,16 @@ UNKNOWN = RunContext()
 def describe_reason(reason: Reason, log: RunContext = UNKNOWN, now: int | None = None) -> str:
     """Return the reason for a job's start, in words. Times on the day of `now` have no date.
 
+    The start of the head is the one that the policy plans. It is not the expected start that other texts state.
+
     >>> describe_reason(Backfilled(head=3, shadow_time=7200, extra_processors=2, ends_by_shadow_time=True), now=0)
-    'backfilled, ends by 02:00:00, when job 3 can start'
+    'backfilled, ends by 02:00:00, when job 3 can start as planned'
     """
 
     def at(second: int | None) -> str:
         return clock(second or 0, log.unix_start, now)
+
+    planned = " as planned" if log.plan is None else f" by {log.plan}"
 
     match reason:
         case FitsNow():
@@ -62,9 +79,9 @@ def describe_reason(reason: Reason, log: RunContext = UNKNOWN, now: int | None =
         case Backfilled(shadow_time=None):
             return f"backfilled, job {reason.head} cannot start however long is waited"
         case Backfilled(ends_by_shadow_time=True):
-            return f"backfilled, ends by {at(reason.shadow_time)}, when job {reason.head} can start"
+            return f"backfilled, ends by {at(reason.shadow_time)}, when job {reason.head} can start{planned}"
         case Backfilled():
-            left_over = f"{procs(reason.extra_processors)} left over at {at(reason.shadow_time)}"
+            left_over = f"{procs(reason.extra_processors)} left over at {at(reason.shadow_time)}{planned}"
             return f"backfilled, on what job {reason.head} leaves: {left_over}"
         case ProbablyHarmless():
             left = f", budget left {percent(reason.budget_left, '.3g')}" if reason.budget_left < 1 else ""

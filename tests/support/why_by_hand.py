@@ -295,19 +295,46 @@ class Checked:
         assert f"tau={self.why.refused[0].tau:g}" in self.why.policy or "tau=" in self.why.policy
         assert {"exact": "is asked", "gain": "cost of gain", "paper": "paper's"}[self.why.refused[0].criterion] in rule
 
-    def foretold(self, time: str, passed: str | None) -> None:
-        forecast = self.job.told.forecast
-        assert forecast is not None
-        assert forecast.wait is not None
-        assert time == self.at(self.job.submitted.since + forecast.wait)
-        assert bool(passed) == (self.job.submitted.since + forecast.wait < self.log.time)
+    def expected(self, about: str, interval: str | None, source: str) -> None:
+        since, now = self.job.submitted.since, self.log.time
+        floor = now
+        if self.size > self.log.free:
+            floor, *_ = release(self.log.running.values(), self.log.free, self.size, now)
+        if self.size > self.log.free and self.head == self.why.job_number:
+            assert source == "the expected ends of running jobs"
+            start = floor
+        else:
+            forecast = self.job.told.forecast
+            assert source == "the forecast"
+            assert forecast is not None
+            assert forecast.wait is not None
+            assert since + forecast.wait > now
+            start = max(since + forecast.wait, floor)
+        assert about == self.minute(start)
+        latest = self.latest()
+        assert interval == (None if latest is None or latest < start else f"by {self.minute(latest)}")
 
-    def bound(self, time: str, likely: str, passed: str | None) -> None:
-        (bound,) = (each for each in self.job.told.wait_bounds if each.queue is None)
-        assert bound.bound is not None
-        assert time == self.at(self.job.submitted.since + bound.bound)
-        near(likely, bound.quantile)
-        assert bool(passed) == (self.job.submitted.since + bound.bound < self.log.time)
+    def limited(self, by: str) -> None:
+        latest = self.latest()
+        assert latest is not None
+        assert by == self.minute(latest)
+
+    def late(self, time: str, ago: str) -> None:
+        since, now, forecast = self.job.submitted.since, self.log.time, self.job.told.forecast
+        waits = [bound.bound for bound in self.job.told.wait_bounds if bound.queue is None and bound.bound is not None]
+        waits += [] if forecast is None or forecast.wait is None else [forecast.wait]
+        assert all(since + wait <= now for wait in waits)
+        assert (time, ago) == (self.minute(since + max(waits)), duration(now - since - max(waits)))
+
+    def latest(self) -> int | None:
+        bounds = [bound.bound for bound in self.job.told.wait_bounds if bound.queue is None and bound.bound is not None]
+        return next(
+            (self.job.submitted.since + each for each in bounds if self.job.submitted.since + each > self.log.time),
+            None,
+        )
+
+    def minute(self, second: int) -> str:
+        return self.at(second)[:-3]
 
     def shorter(self, request: str, _: str | None, longer: str | None) -> None:
         days, _, time = request.rpartition(" d ")
@@ -366,8 +393,9 @@ PATTERNS: dict[str, Callable[..., None]] = {
     r"if no other job starts\.": Checked.enough,
     rf"At ({TIME}) a pass weighed it and did not start it: it would delay job (\d+) with ({SHARE})"
     rf"(?: \(raw ({SHARE})\))?([,;].*)\.": Checked.refused,
-    rf"At its submission it was forecast to start at ({TIME})(, which has passed)?\.": Checked.foretold,
-    rf"At its submission it was told to start by ({TIME}) with ({SHARE})(, which has passed)?\.": Checked.bound,
+    rf"It is expected to start at about ({TIME})(?: \((.+)\))?, by (.+)\.": Checked.expected,
+    rf"It is expected to start by ({TIME}), by bounds on waits\.": Checked.limited,
+    rf"It is later than predicted: the last time that was predicted, ({TIME}), has passed (.+) ago\.": Checked.late,
     r"With a request of (.+?) a pass now would start it"
     rf"(; it runs longer than that with ({SHARE}))?\.": Checked.shorter,
     rf"On {PROCS}, with the same request, a pass now would start it\.": Checked.fewer,

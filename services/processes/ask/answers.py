@@ -10,7 +10,7 @@ from shadowtime.services.processes.ask.questions import Answer, Offer, Offers, O
 from shadowtime.shared.errors import SnapshotMismatch, Unanswerable
 from shadowtime.shared.messages import FOLLOWED, SHADOW, Envelope, JobSubmitted, Rejected, WaitBound, run_name
 from shadowtime.shared.quoting import quote
-from shadowtime.shared.stages import BoundsWaits, Stage, StageRun
+from shadowtime.shared.stages import BoundsWaits, Stage, StageRun, doubt_of
 from shadowtime.shared.streaming import Position, RunFollower, RunReader
 
 log = logging.getLogger("shadowtime.ask")
@@ -255,14 +255,17 @@ def _answer(question: Question, run: str, state: StageRun) -> Answer | None:
     if not bounds and question.side != "upper":
         reason = f"run {quote(run)} bounds waits by {quote(handler.opened.wait_bound)}, only from above"
         raise Unanswerable(409, reason, "side")
-    ranges = handler.ranges_at(job)
+    waits = [handler.time - other.since for other in handler.jobs.waiting.values()]
+    doubts = [doubt_of(bound, waits) for bound in bounds]
     return Answer(
         cluster=cluster,
         run=run,
         sequence=state.sequence,
         time=handler.time,
         bounds=bounds,
-        ranges=ranges,
+        outwaited=tuple(None if doubt is None else doubt.outwaited for doubt in doubts) if waits else (),
+        waiting=len(waits),
+        ranges=handler.ranges_at(job),
         log_age=log_age(handler.opened, handler.time),
     )
 

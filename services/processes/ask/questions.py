@@ -58,6 +58,10 @@ class Answer(FrozenModel):
     sequence: Count = Field(description="number of the last event behind the answer")
     time: Whole = Field(description="time of that event, in seconds on the cluster's own time line")
     bounds: tuple[WaitBound, ...] = Field(description="one for each grouping, for the queue and for the whole cluster")
+    outwaited: tuple[Count | None, ...] = Field(
+        default=(), description="for each bound, how many waiting jobs have waited longer already; null without a bound"
+    )
+    waiting: Count = Field(default=0, description="number of jobs that wait")
     ranges: tuple[WaitRanges, ...] = Field(
         default=(), description="ranges of processors: those found in the waits, and the site's own"
     )

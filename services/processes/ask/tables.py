@@ -9,6 +9,7 @@ from shadowtime.services.processes.ask.questions import Answer, Offers, OffersQu
 from shadowtime.shared.formatting import clock, duration, percent
 from shadowtime.shared.messages import WaitBound
 from shadowtime.shared.quoting import one_line
+from shadowtime.shared.stages import HIGH
 from shadowtime.shared.text import HEADINGS, range_rows
 
 SHOWN = (0.5, 0.9)
@@ -99,14 +100,26 @@ def answer_table(question: Question, answer: Answer) -> Table:
     )
     for heading in ("queue", "grouping", "wait", "waits behind it"):
         table.add_column(heading, justify="right" if heading.startswith("wait") else "left")
+    outwaited = dict(enumerate(answer.outwaited))
+    if any(outwaited.values()):
+        table.add_column(f"outwaited, of {answer.waiting:,} waiting", justify="right")
     explained = any(wait_bound.reason for wait_bound in answer.bounds)
     if explained:
         table.add_column("why none")
-    for wait_bound in answer.bounds:
-        row = _scope(wait_bound), wait_bound.grouping, _wait(wait_bound), str(wait_bound.observations)
+    for place, wait_bound in enumerate(answer.bounds):
+        row = [_scope(wait_bound), wait_bound.grouping, _wait(wait_bound), str(wait_bound.observations)]
+        if any(outwaited.values()):
+            row.append(_outwaited(outwaited.get(place), answer.waiting))
         table.add_row(*row, wait_bound.reason) if explained else table.add_row(*row)
 
     return table
+
+
+def _outwaited(count: int | None, waiting: int) -> str:
+    """Return how many of the waiting jobs have waited longer than a bound; red from a share of `HIGH` on."""
+    if count is None:
+        return "-"
+    return f"[red]{count:,}[/red]" if count >= HIGH * waiting else f"{count:,}"
 
 
 def ranges_table(answer: Answer) -> Table:

@@ -10,7 +10,7 @@ from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.story import Bounded, Story
 from shadowtime.shared.formatting import clock, duration, percent
 from shadowtime.shared.messages import moment
-from shadowtime.shared.text import ADJUSTED, ENDS, LEFT, procs
+from shadowtime.shared.text import ADJUSTED, ENDS, LEFT, describe_start, procs
 
 NOT_YET = "not known yet"
 PREDICTED = {"run time": "run_time", "request as adjusted": "adjustment", "forecast start": "forecast"}
@@ -37,7 +37,7 @@ def job_page(view: LiveView, number: int) -> dict[str, Any] | None:
             "ended": None if story.ended is None else story.ended.time,
             "expected_end": None if (expected := story.expected_end(view.time)) is None else expected.end,
             "limit": story.limit,
-            "by": story.start_by(),
+            "starts": _mark(view, story),
             "now": view.time,
         },
     }
@@ -76,16 +76,15 @@ def headline(view: LiveView, story: Story) -> list[str]:
     place = 1 + sum(1 for _ in takewhile(lambda number: number != job.job_number, view.jobs.waiting))
     waiting = len(view.jobs.waiting)
     sentences = [f"It has waited for {duration(now - job.since)} and is number {place:,} of {waiting:,} that wait."]
-    if (by := story.start_by()) is not None:
-        when, share = by
-        by_then = f"by {at(when)} with {percent(share, '.4g')}"
-        late = f"It is {duration(now - when)} late: it was to start {by_then}."
-        sentences.append(f"It starts {by_then}." if when >= now else late)
+    starts = view.starts(story)
+    words = "" if starts is None else describe_start(starts, now, view.log.unix_start)
+    return [*sentences, words] if words else sentences
 
-    if story.awaited is not None:
-        _, start = story.awaited.last
-        sentences.append(f"The site {'expects' if start >= now else 'expected'} it to start at {at(start)}.")
-    return sentences
+
+def _mark(view: LiveView, story: Story) -> int | None:
+    """Return the expected start of a waiting job, as a second of the log; None if it is unknown."""
+    starts = view.starts(story) if story.started is None and story.withdrawn is None else None
+    return None if starts is None else starts.expected
 
 
 def _story(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tuple[int, str, str]]:
@@ -98,7 +97,7 @@ def _story(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tup
     asks = "" if job.requested_time is None else f" for {duration(job.requested_time)}"
     user = "" if job.user_id is None else f" by user {job.user_id}"
     yield at(job.time, f"submitted{user}: asks for {procs(job.requested_processors)}{asks}")
-    if sentences := list(_waiting_sentences(story, machine)):
+    if sentences := list(_waiting_sentences(story)):
         yield at(job.time, "; ".join(sentences))
     if (awaited := story.awaited) is not None:
         again = f", as it says for the {ordinal(awaited.times)} time," if awaited.times > 1 else ""
@@ -126,15 +125,11 @@ def _story(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tup
         yield at(ended.time, f"{ENDS[ended.outcome]} after {duration(ended.run_time)}")
 
 
-def _waiting_sentences(story: Story, machine: MachineMoment) -> Iterator[str]:
+def _waiting_sentences(story: Story) -> Iterator[str]:
     if story.run_time is not None:
         yield f"predicted to run {duration(story.run_time)}"
     if story.adjusted is not None:
         yield f"its request adjusted to {duration(story.adjusted)}"
-    if (by := story.start_by()) is not None:
-        yield f"to start by {clock(by[0], machine.unix_start)[:-3]} with {100 * by[1]:.4g} %"
-    if (forecast := story.forecast_start()) is not None:
-        yield f"forecast to start at {clock(forecast, machine.unix_start)[:-3]}"
 
 
 def _predictions(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tuple[str, str, str, str]]:

@@ -3,20 +3,20 @@
 The outlook is derived from the predictions of the stages. This module predicts nothing itself.
 """
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from shadowtime.services.processes.live.rows import Ranges, free_rows
 from shadowtime.services.processes.live.story import Story
 from shadowtime.shared.formatting import clock
 from shadowtime.shared.kernels import BEYOND
+from shadowtime.shared.messages import StartOutlook
 
 MAX_PLANNED = 12
 """The maximum number of future starts that are drawn."""
 
-MAX_LOOKED_AT = 200
-"""The number of waiting jobs that are searched for forecast starts."""
+MAX_LOOKED_AT = 25
+"""The number of waiting jobs that are searched for expected starts: those in the first page of the table."""
 
 MAX_RUNNING = 2_000
 """With more running jobs, no future starts are drawn: it would take too long to find free rows for them."""
@@ -55,7 +55,7 @@ class Head(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """A future start. The start of the head follows from the expected ends of running jobs, all others are forecasts.
+    """A future start. The start of the head follows from the expected ends of running jobs in most runs.
 
     `rows` are the rows of the job in the picture of the machine.
     """
@@ -68,7 +68,7 @@ class Planned(NamedTuple):
 
 
 def planned(
-    machine: MachineMoment, head: Head | None, waiting: Iterable[Story], running: Iterable[Story]
+    machine: MachineMoment, head: Head | None, starts: Mapping[Story, StartOutlook | None], running: Iterable[Story]
 ) -> Iterator[Planned]:
     """Yield the next future starts, each with the rows that are free for it in the picture."""
     blocks = [
@@ -77,7 +77,7 @@ def planned(
         if execution.started
         for rows in execution.ranges
     ]  # fmt: skip
-    for start, forecast, story in sorted(_starts(machine, head, waiting), key=lambda entry: entry[:2])[:MAX_PLANNED]:
+    for start, forecast, story in sorted(_starts(machine, head, starts), key=lambda entry: entry[:2])[:MAX_PLANNED]:
         run_time = story.run_time or story.job.requested_time
         if run_time is None:
             continue
@@ -94,10 +94,12 @@ def now_or_later(story: Story, now: int) -> int:
     return BEYOND if expected is None else max(expected.end, now)
 
 
-def _starts(machine: MachineMoment, head: Head | None, waiting: Iterable[Story]) -> Iterator[tuple[int, bool, Story]]:
+def _starts(
+    machine: MachineMoment, head: Head | None, starts: Mapping[Story, StartOutlook | None]
+) -> Iterator[tuple[int, bool, Story]]:
     if head is not None and head.start is not None:
         yield head.start, False, head.story
-    for story in islice(waiting, MAX_LOOKED_AT):
-        start = story.forecast_start()
-        if start is not None and start > machine.now and (head is None or story is not head.story):
-            yield start, True, story
+    for story, start in starts.items():
+        expected = None if start is None or (head is not None and story is head.story) else start.expected
+        if expected is not None and expected > machine.now:
+            yield expected, True, story

@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from shadowtime.services.processes.live.outlook import Head, MachineMoment, base
+from shadowtime.services.processes.live.outlook import base
 from shadowtime.services.processes.live.rows import MAX_BLOCKS
 from shadowtime.services.processes.live.run_stories import SIZES
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.story import Story
-from shadowtime.shared.messages import FOLLOWED
+from shadowtime.shared.messages import FOLLOWED, WaitBound
+from shadowtime.shared.stages import doubt_of
 from shadowtime.shared.text import NEUTRAL, OTHER_COLOURS, POLICY_COLOURS, range_rows
 
 PAGE = 25
@@ -43,6 +44,7 @@ def overview(view: LiveView) -> dict[str, Any]:
         "untrusted": view.trust.words(view.log.unix_start),
         "processors": view.processors,
         "busy": view.busy,
+        "free": max(0, view.machine().free),
         "waiting": len(view.jobs.waiting),
         "running_count": len(view.jobs.running),
         "ended": view.count_ended,
@@ -50,7 +52,7 @@ def overview(view: LiveView) -> dict[str, Any]:
         "longest_wait": view.longest_wait if view.count_started else None,
         "longest_waiting": next((view.time - job.since for job in view.jobs.waiting.values()), None),
         "scores": None if scores is None else scores.model_dump(),
-        "queue": queue(view, 0, head),
+        "queue": queue(view, 0),
         "running": {execution.job.job_number: _running(view, execution) for execution in view.next_to_end(PAGE)},
         "decisions": {
             number: [time, decision.job, decision.kind, decision.what, "; ".join(decision.details)]
@@ -69,6 +71,7 @@ def overview(view: LiveView) -> dict[str, Any]:
                 "reason": last_bound.reason,
             }
             | _covered(view, last_bound.grouping)
+            | {"doubt": _doubt(view, last_bound)}
             for last_bound in view.last_bounds
         ],
         "sizes": _by_size(view),
@@ -76,16 +79,14 @@ def overview(view: LiveView) -> dict[str, Any]:
     }
 
 
-def queue(view: LiveView, start: int, head: Head | None = None) -> dict[int, dict[str, Any]]:
+def queue(view: LiveView, start: int) -> dict[int, dict[str, Any]]:
     """Return a page of the waiting jobs, from position `start` on."""
-    head, machine = head or view.head(), view.machine()
     jobs = islice(view.waiting(), start, start + PAGE)
-    return {other.job.job_number: _waiting(view, other, machine, head) for other in jobs}
+    return {other.job.job_number: _waiting(view, other) for other in jobs}
 
 
-def _waiting(view: LiveView, story: Story, machine: MachineMoment, head: Head | None) -> dict[str, Any]:
-    job, by, forecast = story.job, story.start_by(), story.forecast_start()
-    start = head.start if head is not None and head.story is story else None
+def _waiting(view: LiveView, story: Story) -> dict[str, Any]:
+    job, starts = story.job, view.starts(story)
     return {
         "user": job.user_id,
         "processors": job.requested_processors,
@@ -93,9 +94,7 @@ def _waiting(view: LiveView, story: Story, machine: MachineMoment, head: Head | 
         "adjusted": story.adjusted,
         "expected": None if story.run_time is None else round(story.run_time),
         "since": job.since,
-        "by": by,
-        "start": start if start is not None else forecast if forecast is None or forecast > machine.now else None,
-        "forecast": start is None,
+        "starts": None if starts is None else starts.model_dump(),
         "untrusted": view.trust.marks(story),
         "why": view.brief(job.job_number),
     }
@@ -144,6 +143,16 @@ def _covered(view: LiveView, grouping: str) -> dict[str, Any]:
     if coverage is None:
         return {"covered": None, "revealed": 0, "low": 0.0}
     return {"covered": coverage.covered, "revealed": coverage.revealed, "low": coverage.low}
+
+
+def _doubt(view: LiveView, bound: WaitBound) -> dict[str, Any] | None:
+    """Return what the waiting jobs say of a bound from above; None without such a bound or without waiting jobs."""
+    if bound.bound is None or view.closed:
+        return None
+    covered = view.coverage.get((bound.grouping, None))
+    known = (0, 1.0) if covered is None else (covered.revealed, covered.covered)
+    doubt = doubt_of(bound, (view.time - job.since for job in view.jobs.waiting.values()), *known)
+    return None if doubt is None else doubt._asdict()
 
 
 def _by_size(view: LiveView) -> list[list[Any]]:

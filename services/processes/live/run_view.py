@@ -4,16 +4,23 @@ import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from heapq import nsmallest
-
-import numpy as np
+from itertools import islice
 
 from shadowtime.services.pipeline import following
-from shadowtime.services.processes.live.outlook import MAX_RUNNING, Head, MachineMoment, Planned, now_or_later, planned
+from shadowtime.services.processes.live.outlook import (
+    MAX_LOOKED_AT,
+    MAX_RUNNING,
+    Head,
+    MachineMoment,
+    Planned,
+    now_or_later,
+    planned,
+)
 from shadowtime.services.processes.live.run_stories import Stories
 from shadowtime.services.processes.live.story import Story
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.kernels import BEYOND, shadow_of
-from shadowtime.shared.messages import ClusterOpened, Envelope, Explains, Explanation
+from shadowtime.shared.messages import ClusterOpened, Envelope, Explains, Explanation, StartOutlook
+from shadowtime.shared.stages import expected_start
 from shadowtime.shared.text import brief_of, reasons_of
 
 log = logging.getLogger("shadowtime.live")
@@ -25,12 +32,14 @@ class LiveView(Stories):
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened)
         self._explains: Explains | None = None
+        self._briefly: dict[int, Explanation | None] = {}
         with suppress(SettingsError):  # the policy is not installed here
             self._explains = following(opened)
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Apply an event to the view and to the explanations of waits. If these fail, the run has no explanations."""
         output = super().handle(envelope)
+        self._briefly.clear()
         if self._explains is not None:
             try:
                 self._explains.handle(envelope)
@@ -50,8 +59,23 @@ class LiveView(Stories):
 
     def brief(self, number: int) -> str:
         """Return the reason why a job waits in one sentence; empty in the same cases as `why`."""
-        explanation = self._explanation(number, brief=True)
+        explanation = self._brief(number)
         return "" if explanation is None else brief_of(explanation)
+
+    def starts(self, story: Story) -> StartOutlook | None:
+        """Return when a waiting job starts; None if it is being started.
+
+        If the policy is not installed here, only the predictions of the submission are known.
+        """
+        explanation = self._brief(story.job.job_number)
+        if explanation is None:
+            return expected_start(self.time, story.job.since, story.predicted)
+        return explanation.starts
+
+    def _brief(self, number: int) -> Explanation | None:
+        if number not in self._briefly:
+            self._briefly[number] = self._explanation(number, brief=True)
+        return self._briefly[number]
 
     def _explanation(self, number: int, *, brief: bool) -> Explanation | None:
         if self._explains is None or number not in self.jobs.waiting:
@@ -77,21 +101,14 @@ class LiveView(Stories):
         return map(self.stories.__getitem__, self.jobs.running)
 
     def head(self) -> Head | None:
-        """Return the head of the queue, and its start by the expected ends of the running jobs; None if unknown.
-
-        O(running log running).
-        """
+        """Return the head of the queue, and its expected start; None if unknown."""
         may_start = (number for number, job in self.jobs.waiting.items() if not job.blocked)
         number = next((candidate for candidate in may_start if self.in_order or candidate == self.named_head), None)
         if number is None:
             return None
         story = self.stories[number]
-        held = [(job.started.processors, now_or_later(job, self.time)) for job in self.running() if job.started]
-        sizes = np.array([size for size, _ in held], dtype=np.int64).reshape(-1, 1)
-        ends = np.array([end for _, end in held], dtype=np.int64)
-        needed, free = np.array([story.job.requested_processors]), np.array([self.machine().free])
-        start, _ = shadow_of(needed, free, sizes, ends)
-        return Head(story, None if start >= BEYOND else max(start, self.time))
+        starts = self.starts(story)
+        return Head(story, None if starts is None else starts.expected)
 
     def next_to_end(self, count: int) -> list[Story]:
         """Return the running jobs that are expected to end first."""
@@ -101,4 +118,5 @@ class LiveView(Stories):
         """Return the next future starts. The list is empty if more than `MAX_RUNNING` jobs run."""
         if len(self.jobs.running) > MAX_RUNNING:
             return []
-        return list(planned(self.machine(), head, self.waiting(), self.running()))
+        starts = {story: self.starts(story) for story in islice(self.waiting(), MAX_LOOKED_AT)}
+        return list(planned(self.machine(), head, starts, self.running()))

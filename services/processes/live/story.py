@@ -23,13 +23,10 @@ from shadowtime.shared.messages import (
     moment,
     whose,
 )
-from shadowtime.shared.text import chosen
+from shadowtime.shared.stages import StartPredictions
 
 NOTES = 30
 """The maximum number of decisions that a story keeps. The oldest are dropped first."""
-
-LIKELY = 0.9
-"""A start is shown as the time by which the job starts with this probability, or with the nearest known probability."""
 
 FINE = 0.05
 """The expected end of a running job is computed again after this share of its elapsed time."""
@@ -77,7 +74,7 @@ class Story:
     __slots__ = (
         *("_expected", "_histogram", "_until", "adjusted", "adjustment", "advised", "awaited", "bounds", "ended"),
         *("forecast", "forecast_reason", "job", "notes", "overtaken", "overtaken_by", "ranges", "run_time", "started"),
-        *("suspended", "times_weighed", "weighed", "within", "withdrawn", "lost"),
+        *("suspended", "times_weighed", "predicted", "weighed", "withdrawn", "lost"),
     )
 
     def __init__(self, envelope: Envelope, job: JobSubmitted) -> None:
@@ -90,8 +87,7 @@ class Story:
         self.adjusted = None if adjustment is None or adjustment.key is None else adjustment.adjusted_time
         self.adjustment: str | None = None
         self.bounds = tuple(_bounded(wait_bound) for wait_bound in envelope.wait_bounds if wait_bound.queue is None)
-        bound = chosen(envelope.wait_bounds)
-        self.within = () if bound is None else bound.starts_within or _only(bound)
+        self.predicted = StartPredictions.of(envelope.forecast, envelope.wait_bounds)
         self.forecast = None if envelope.forecast is None else envelope.forecast.wait
         self.forecast_reason = None if envelope.forecast is None else envelope.forecast.reason
         self.awaited: Awaited | None = None
@@ -128,23 +124,10 @@ class Story:
         """Seconds that the job waited; None before its start."""
         return None if self.started is None else moment(self.started) - self.job.since
 
-    def start_by(self) -> tuple[int, float] | None:
-        """Return a second of the log, and the probability of a start by then, as predicted at the job's submission.
-
-        Return None if there is no such prediction.
-        """
-        if not self.within:
-            return None
-        share, seconds = min(self.within, key=lambda pair: abs(pair[0] - LIKELY))
-        return self.job.since + seconds, share
-
-    def forecast_start(self) -> int | None:
-        """Return the start that was forecast at submission, as a second of the log; None if there is none."""
-        return None if self.forecast is None else self.job.since + self.forecast
-
     def expect(self, expected: JobExpected) -> None:
         """Record the start that the site's own scheduler expects."""
         word = moment(expected), expected.start
+        self.predicted = self.predicted._replace(site=expected.start)
         first, _, times = self.awaited or Awaited(word, word, 0)
         self.awaited = Awaited(first, word, times + 1)
 
@@ -175,6 +158,7 @@ class Story:
         """Record the end of the job. A requeued job waits as if it had not started."""
         if ended.requeued:
             self.started = self.advised = self.awaited = None
+            self.predicted = self.predicted._replace(site=None)
             self.suspended = False
             return
         self.ended, self._histogram = ended, None
@@ -205,10 +189,6 @@ class Story:
 
 def _bounded(wait_bound: WaitBound) -> Bounded:
     return Bounded(wait_bound.grouping, wait_bound.quantile, wait_bound.bound, wait_bound.reason, wait_bound.lower)
-
-
-def _only(bound: WaitBound) -> tuple[tuple[float, int], ...]:
-    return () if bound.bound is None else ((bound.quantile, bound.bound),)
 
 
 # The predictions of a run that have active drift alarms.

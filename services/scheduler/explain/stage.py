@@ -5,8 +5,19 @@ from typing import Any
 from shadowtime.services.scheduler.explain.waiting_job import waiting
 from shadowtime.services.scheduler.explain.what_if import WhatIf
 from shadowtime.services.scheduler.handler import Scheduler, alone
+from shadowtime.services.scheduler.history import NOTHING_PREDICTED
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
-from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Event, Explanation, moment
+from shadowtime.shared.messages import (
+    ClusterOpened,
+    Decided,
+    Envelope,
+    Event,
+    Explanation,
+    JobSubmitted,
+    StartOutlook,
+    moment,
+)
+from shadowtime.shared.stages import StartPredictions, expected_start
 
 MAX_LISTED = 10
 """Maximum number of job numbers in an error message."""
@@ -61,28 +72,38 @@ class Explaining(Scheduler):
 
         if (job := self.jobs.waiting.get(number)) is None:
             return None
-        promise = passes.promises.get(number)
-        forecast = None if promise is None or promise.forecast is None else job.since + promise.forecast
-        within = (
-            None if promise is None or promise.within is None else (promise.within[0], job.since + promise.within[1])
-        )
+        predicted = passes.promises.get(number, NOTHING_PREDICTED)
+        likely = predicted.likely()
         waits: dict[str, Any] = {
             "state": "starting" if number in passes.starting else "waiting",
             "processors": job.requested_processors,
             "requested_time": job.requested_time,
             "since": job.since,
-            "forecast": forecast,
-            "starts_by": within,
+            "forecast": None if predicted.forecast is None else job.since + predicted.forecast,
+            "starts_by": None if likely is None else (likely[0], job.since + likely[1]),
         }
         if number in passes.starting:
             return waits | why
         if job.blocked:
-            return waits | {"waits_for": "site"}
+            site = expected_start(self.time, job.since, StartPredictions(site=predicted.site))
+            return waits | {"waits_for": "site", "starts": site}
         pool = self.places[number]
         asks_what_if = not brief and not passes.starting and not (self.follows and pool.policy.snapshot() is not None)
         what_if = WhatIf(pool, alone(self.opened, self.pools.index(pool)), self.time) if asks_what_if else None
         advised = {} if self.opened.obeys(self.time) else why
-        return waits | advised | waiting(pool, number, self.time, passes, what_if, order_of(pool), brief=brief)
+        fields = waiting(pool, number, self.time, passes, what_if, order_of(pool), brief=brief)
+        starts = self._starts(job, predicted, fields)
+        return waits | advised | fields | {"starts": starts}
+
+    def _starts(self, job: JobSubmitted, predicted: StartPredictions, fields: dict[str, Any]) -> StartOutlook:
+        """Return when a waiting job starts; nothing is known if the machine is too small now."""
+        obeyed, room = self.opened.obeys(self.time), fields.pop("room")
+        if fields["waits_for"] == "pass" and obeyed:
+            return StartOutlook(source="pass", expected=self.time)
+        if fields["waits_for"] == "capacity":
+            predicted = StartPredictions(site=predicted.site)
+        fits_at = room.fits_at if obeyed else None
+        return expected_start(self.time, job.since, predicted, fits_at, goes_first=room.goes_first)
 
 
 class Following(Explaining):

@@ -37,9 +37,9 @@ def notes_of(name: str, compared: Comparison) -> Iterator[str]:
 
 
 def _waits(change: ConfidenceInterval) -> str:
-    word, sign = ("shorter", -100) if change.mean < 0 else ("longer", 100)
-    bounds = sorted(sign * end for end in (change.low, change.high) if end is not None)
-    within = f" ({bounds[0]:.0f} to {bounds[1]:.0f})" if bounds else ""
+    word = "shorter" if change.mean < 0 else "longer"
+    bounds = [100 * end for end in (change.low, change.high) if end is not None]
+    within = f" ({bounds[0]:+.0f} to {bounds[1]:+.0f} %)" if len(bounds) == 2 else ""  # signed as in the table
     return f"waits {percent(abs(change.mean), '.0f')} {word}{within}"
 
 

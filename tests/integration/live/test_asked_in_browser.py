@@ -106,7 +106,7 @@ def test_the_twin_is_reached_from_every_run_of_its_cluster_once_there_are_shadow
         await tab.evaluate("document.getElementById('to-twin').click()")
         told = await tab.wait_for("document.getElementById('twins').innerText")
         assert await tab.evaluate("document.activeElement.id") == "twin-title"
-        assert "waits 50 % shorter (50 to 50); real since 12 Dec" in told
+        assert "waits 50 % shorter (-50 to -50 %); real since 12 Dec" in told
         assert "mean wait\t20.0 min\t10.0 min\t\N{MINUS SIGN}50 %" in told
         assert "Beside kth/live: 990 jobs of 99 whole days" in told
         assert "100.0 % start sooner, by 10.0 min on average" in told

@@ -36,7 +36,7 @@ def test_it_tells_what_shadows_keep(tmp_path: Path) -> None:
         asyncio.run(keep(redis.url, "kth/live/shadow/best", stored(100)))
         told = twin(redis.url, "kth", "--users", "--classes")
         assert told.returncode == 0, told.stderr
-        assert "best: waits 50 % shorter (50 to 50); real since 12 Dec" in told.stdout
+        assert "best: waits 50 % shorter (-50 to -50 %); real since 12 Dec" in told.stdout
         assert all(len(line) <= 80 for line in told.stdout.splitlines())
         found = json.loads(twin(redis.url, "kth/live", "--json").stdout)
         assert found["shadows"]["best"]["all"]["jobs"] == 990

@@ -49,11 +49,11 @@ function headline(told, risk) {
   if (!best) return `None is advised: ${told.unadvised}.`;
   if (own.mean_wait === null && best === own) return `Ask as you do: it is ${within}. No start is forecast: ${own.reason ?? "nothing is known"}.`;
   if (best === own) return others.length ? `Ask as you do: of what is ${within}, nothing ends earlier.` : `Nothing else is to be tried: it is ${within}.`;
-  const what = `Ask for ${duration(best.requested_time)} on ${count(best.processors)} processors`;
-  if (best.mean_end === null || own.mean_end === null) return `${what}: it is cut with ${percent(best.cut)} in the place of ${percent(own.cut)}.`;
+  const what = `Ask for ${duration(best.requested_time)} on ${count(best.processors)} processor${best.processors === 1 ? "" : "s"}`;
+  if (best.mean_end === null || own.mean_end === null) return `${what}: its risk of being cut is ${percent(best.cut)}, not ${percent(own.cut)}.`;
   const earlier = own.mean_end - best.mean_end;
   const beside = Math.abs(earlier) < MINUTE ? "as early as with what you ask" : `${duration(Math.abs(earlier))} ${earlier > 0 ? "earlier" : "later"} than with what you ask`;
-  return `${what}: it is cut with ${percent(best.cut)} in the place of ${percent(own.cut)}, and ends in ${duration(best.mean_end)} on average, ${beside}.`;
+  return `${what}: its risk of being cut is ${percent(best.cut)}, not ${percent(own.cut)}, and it ends in ${duration(best.mean_end)} on average, ${beside}.`;
 }
 
 const TIMES = ["with probability", "it runs no longer than", "it starts within"];

@@ -47,13 +47,13 @@ export function drawJob(told, number, state) {
 }
 
 function drawMarks(marks, clock, at) {
-  const {submitted, started, ended, expected_end: expected, limit, by, now} = marks;
+  const {submitted, started, ended, expected_end: expected, limit, starts, now} = marks;
   const bars = [["waited", submitted, started ?? now, started === null ? "has waited" : "waited"]];
   if (started !== null) bars.push(["ran", started, ended ?? now, ended === null ? "has run" : "ran"]);
   if (at === "running" && expected !== null && expected > now) bars.push(["to-come", now, expected, "to its expected end"]);
   const ticks = [];
   if (ended === null) ticks.push(["now", now, "now"]);
-  if (by && started === null) ticks.push(["by", by[0], `starts by, with ${+(100 * by[1]).toFixed(2)} %`]);
+  if (starts !== null && started === null) ticks.push(["by", starts, "expected to start"]);
   if (started !== null && limit) ticks.push(["limit", started + limit, ended === null ? "its limit" : "its limit was"]);
   const last = Math.max(submitted + 1, ...bars.map(([, , end]) => end), ...ticks.map(([, second]) => second));
   const place = (second) => `${(100 * (Math.max(submitted, second) - submitted) / (last - submitted)).toFixed(2)}%`;

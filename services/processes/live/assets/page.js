@@ -175,26 +175,36 @@ function about(state) {
 }
 
 function figures(state, clock) {
-  const free = state.processors - state.busy, scores = state.scores;
+  const scores = state.scores, starting = state.processors - state.busy - state.free;
   const share = state.processors ? state.busy / state.processors : 0;
   const next = [...state.running.values()].map((each) => each.end).filter((end) => end !== null && end >= state.time);
   const bound = state.bounds.find((each) => each.grouping === "ensemble") ?? state.bounds[0];
   const all = [
-    ["processors busy", `${Math.round(100 * share)} %`, `${count(state.busy)} of ${count(state.processors)}, ${count(Math.max(0, free))} free`],
+    ["processors busy", `${Math.round(100 * share)} %`, `${count(state.busy)} of ${count(state.processors)}, ${starting > 0 ? `${count(starting)} for starts, ` : ""}${count(state.free)} free`],
     ["jobs waiting", count(state.waiting), state.waiting ? `longest for ${duration(state.longest_waiting)}` : ""],
     ["jobs running", count(state.running_count), next.length ? `next end expected ${clock.short(Math.min(...next))}` : ""],
     ["mean wait", duration(scores ? scores.mean_wait : state.mean_wait), `longest ${duration(scores ? scores.max_wait : state.longest_wait)}, ${count(state.ended)} jobs ended`],
   ];
   if (scores && scores.mean_bounded_slowdown !== null) all.push(["bounded slowdown", scores.mean_bounded_slowdown.toFixed(2), "mean"]);
-  else if (bound && bound.bound !== null) all.push(["a job that comes now", `waits ≤ ${duration(bound.bound)}`, `with ${+(100 * bound.quantile).toFixed(2)} %, as was told last`]);
+  else if (bound && bound.bound !== null) all.push(["a job that comes now", ...comes(bound)]);
   keyed(find("figures"), all.map((each) => [each[0], each]), ([name]) => {
     const box = element("div");
     box.append(element("dt", "", name), element("dd"), element("dd", "more"));
     return box;
-  }, (box, [, value, more]) => {
+  }, (box, [, value, more, name]) => {
     say(box.children[1], value);
     say(box.children[2], more);
+    style(box.children[2], name ? `more ${name}` : "more");
   });
+}
+
+// The bound that was stated last, and how many waiting jobs have waited longer already: red from 5 % of them on.
+function comes(bound) {
+  const doubt = bound.doubt;
+  const more = doubt && doubt.outwaited ? `${count(doubt.outwaited)} of ${count(doubt.waiting)} waiting have waited longer` : "";
+  if (doubt?.withdrawn) return ["no bound", `withdrawn: ${more}`, "late"];
+  const share = `with ${+(100 * bound.quantile).toFixed(2)} %`;
+  return [`waits ≤ ${duration(bound.bound)}`, more ? `${share}; ${more}` : `${share}, as was told last`, doubt?.high ? "late" : ""];
 }
 
 function drawRuns(state) {

@@ -38,15 +38,19 @@ function doubt(each, of, clock) {
 const WAITING = [["place", "place"], ["job", "job"], ["number", "processors"], ["number", "asks for"], ["number", "expected to run"],
   ["number", "has waited"], ["starts", "starts"], ["why", "why it waits"]];
 
+// One answer: when a job is expected to start, between which times, and what is not to be trusted of it.
 function starts(each, state, clock) {
-  const [by, share] = each.by ?? [null, null];
-  const late = by !== null && by < state.time;
+  if (each.starts === null) return [["now"]];
+  const {source, expected, earliest, latest, passed} = each.starts;
+  if (passed !== null) return [["later than predicted", "late"], [`${clock.short(passed)} has passed`, "faint"]];
+  if (source === "pass") return [["in the next pass"]];
+  const least = earliest !== null && clock.short(earliest), most = latest !== null && clock.short(latest);
+  const range = least && most ? `${least} to ${most}` : most ? `by ${most}` : least ? `${least} or later` : "";
   return [
-    each.start !== null && [`${each.forecast ? "forecast" : "about"} ${clock.short(each.start)}`],
-    by !== null && [`by ${clock.short(by)} with ${+(100 * share).toFixed(2)} %${late ? ": late" : ""}`, late ? "late" : "faint"],
-    by !== null && doubt(each, "wait_bound", clock),
-    each.start !== null && each.forecast && doubt(each, "forecast", clock),
-    each.start === null && by === null && ["–"],
+    expected !== null ? [`about ${clock.short(expected)}`] : [range || "not known"],
+    expected !== null && range && [range, "faint"],
+    source === "bounds" && doubt(each, "wait_bound", clock),
+    source === "forecast" && doubt(each, "forecast", clock),
   ];
 }
 
@@ -131,14 +135,16 @@ export function drawSizes(state, clock) {
 export function drawBounds(state) {
   show(find("bounds-section"), state.bounds.length > 0);
   keyed(find("bounds"), state.bounds.map((each) => [each.grouping, each]), () => row(["", "by"], ["number", "waits at most"],
-    ["number", "shall hold for"], ["number", "held for"]), (line, each) => {
-    const [grouping, bound, shall, held] = line.children;
+    ["number", "shall hold for"], ["number", "held for"], ["number", "outwaited by"]), (line, each) => {
+    const [grouping, bound, shall, held, outwaited] = line.children;
     say(grouping, each.grouping);
     const least = each.lower === null ? "" : `at least ${duration(each.lower)}${each.bound === null ? "" : ", at most "}`;
-    say(bound, each.bound === null && !least ? `none: ${each.reason ?? "unknown"}` : `${least}${each.bound === null ? "" : duration(each.bound)}`);
+    say(bound, each.doubt?.withdrawn ? "withdrawn: too many wait longer" : each.bound === null && !least ? `none: ${each.reason ?? "unknown"}` : `${least}${each.bound === null ? "" : duration(each.bound)}`);
     say(shall, percent(each.quantile));
     say(held, each.covered === null ? "–" : `${percent(each.covered)} of ${count(each.revealed)}`);
     style(held, each.covered !== null && each.covered < each.low ? "number late" : "number");
+    say(outwaited, each.doubt ? `${count(each.doubt.outwaited)} of ${count(each.doubt.waiting)} waiting` : "–");
+    style(outwaited, each.doubt?.high ? "number late" : "number");
   });
 }
 

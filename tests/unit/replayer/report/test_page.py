@@ -18,9 +18,10 @@ from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.report.figures import frontier
+from shadowtime.replayer.report.prediction_figures import calibration
 from shadowtime.replayer.report.report import page
 from shadowtime.replayer.report.statistics import months, slowdowns
-from shadowtime.replayer.report.tables import COLUMNS, WASTE
+from shadowtime.replayer.report.tables import COLUMNS, WASTE, at_a_glance
 from shadowtime.replayer.report.tables import comparison as scores_table
 from shadowtime.services.catalogue import canonical
 from shadowtime.shared.bounds import MAX_TIME
@@ -173,11 +174,14 @@ def test_a_recorded_log_has_sections_of_its_own(recording: tuple[dict[str, Any],
     (row,) = {tuple(values) for values in found["Walltime adjustments"].values()}
     assert float(row[1]) == told["walltime_adjustments"][0]["mean_accuracy"]
     covered = [row["coverage"] for row in told["wait_bounds"]]
-    assert [float(values[0]) for values in found["Bounds on waits"].values() if values] == [
+    assert [float(values[0]) for values in found["All bounds on waits"].values() if values] == [
         each for each in covered if each is not None
     ]
     drawn = re.findall(r"Waits and their bounds over time, grouping (\w+);", html)
-    assert drawn == [row["grouping"] for row in told["wait_bounds"] if row["queue"] == "all"]
+    groupings = [row["grouping"] for row in told["wait_bounds"] if row["queue"] == "all"]
+    assert drawn == sorted(groupings, key=lambda name: name != "ensemble")
+    (shown,) = found["Bounds on waits"]
+    assert "ensemble" in shown
 
 
 def test_the_bounds_that_are_drawn_are_those_that_are_scored() -> None:
@@ -362,3 +366,52 @@ def test_figures_that_do_not_exist_are_dashes() -> None:
     for row in empty["policies"]:
         row |= dict.fromkeys(("mean_wait", "mean_bounded_slowdown", "max_wait", "utilization"), None)
     assert "<td>-</td>" in page([empty], [])
+
+
+def test_the_contents_list_every_part(
+    comparison: tuple[dict[str, Any], str], recording: tuple[dict[str, Any], str]
+) -> None:
+    for _, html in (comparison, recording):
+        contents, _, main = html.partition("</nav>")
+        listed = re.findall(r'<a href="#(part-\d+-\d+)">(.*?)</a>', contents)
+        assert listed == re.findall(r'<h3 id="(.*?)">(.*?)</h3>', main)
+        assert len(listed) > 4
+        assert "<h3>" not in main
+
+
+def test_findings_come_before_specs(comparison: tuple[dict[str, Any], str]) -> None:
+    titles = re.findall(r"<h3 [^>]*>(.*?)</h3>", comparison[1])
+    assert titles[0] == "Scores"
+    assert titles[-1] == "What the names stand for"
+
+
+def test_one_bound_of_each_policy_is_shown_and_all_others_are_folded(recording: tuple[dict[str, Any], str]) -> None:
+    told, html = recording
+    shown, _, folded = html.partition("<details class=more>")
+    assert len(tables(shown)["Bounds on waits"]) == 1
+    assert "grouping ensemble;" in shown
+    assert "grouping plain;" not in shown
+    assert len(tables(folded)["All bounds on waits"]) == len(told["wait_bounds"])
+
+
+def test_a_policy_that_hides_the_others_gets_a_logarithmic_axis() -> None:
+    def drawn(*waits: float) -> list[float]:
+        names = ("mean_wait", "mean_bounded_slowdown", "max_wait")
+        rows = [{"policy": f"p{at}", **dict.fromkeys(names, wait)} for at, wait in enumerate(waits)]
+        html = at_a_glance(rows)
+        assert html.count("(logarithmic)") == (3 if max(waits) > 10 * sorted(waits)[1] else 0)
+        return [float(width) for width in re.findall(r"width: ([\d.]+)%", html)[: len(waits)]]
+
+    assert drawn(100, 50, 25) == [100, 50, 25]
+    fcfs, easy, best = drawn(80_000, 900, 600)
+    assert (fcfs, easy > best > 5) == (100, True)
+
+
+def test_a_larger_dot_is_of_more_candidates() -> None:
+    parts = [
+        {"mean_probability": place / 10, "delayed": 0.1, "candidates": count, "from_probability": place / 10}
+        for place, count in enumerate((400, 100, 4))
+    ]
+    scores = {"recalibrated": None, **{key: {"bins": parts, "calibration_error": 0.1} for key in ("exact", "bound")}}
+    scales = re.findall(r"scale\(([\d.]+)\)", calibration({"policy": "best", "calibration": scores}))
+    assert [float(each) for each in scales[:2]] == [1.6, 0.52]  # a dot of scale 1 needs none

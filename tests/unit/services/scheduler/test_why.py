@@ -60,7 +60,7 @@ def test_each_sentence_is_true(policy: str) -> None:
 def test_every_kind_of_sentence_was_met() -> None:
     """After those above."""
     if sum(KINDS.values()):
-        assert {"first", "behind", "shadow", "ends", "enough", "refused", "foretold", "bound"} <= KINDS.keys()
+        assert {"first", "behind", "shadow", "ends", "enough", "refused", "expected", "late"} <= KINDS.keys()
         assert {"shorter", "fewer", "nothing", "blocked"} <= KINDS.keys()
 
 
@@ -104,8 +104,9 @@ UNTRUE: dict[str, Callable[[float], float]] = {
     "refused.0.probability": lambda each: each * 0.9,
     "refused.0.head": lambda each: each + 1,
     "refused.0.time": lambda each: each - 1,
-    "forecast": lambda each: each + 1,
-    "starts_by.1": lambda each: each + 1,
+    "starts.expected": lambda each: each + 60,
+    "starts.passed": lambda each: each + 60,
+    "starts.latest": lambda each: each + 60,
     "sooner.0.requested_time": lambda each: each * 2,
     "sooner.0.processors": lambda each: each * 2,
     "sooner.0.cut": lambda each: 1 - each,

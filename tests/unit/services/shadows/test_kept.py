@@ -87,7 +87,7 @@ def test_a_cluster_beside_its_shadows() -> None:
         (best,) = (await shadows.twin("kth")).shadows
         assert (best.run, best.real, best.name) == (BEST, "kth/live", "best")
         assert best.verdict is not None
-        assert best.verdict.startswith("waits 50 % shorter (50 to 50)")
+        assert best.verdict.startswith("waits 50 % shorter (-50 to -50 %)")
         assert any("start sooner, by 10.0 min" in note for note in best.notes)
         assert (len(best.compared.users), best.more_users) == (MAX_USERS_SHOWN, 30 - MAX_USERS_SHOWN)
         (new,) = (await shadows.twin("ctc")).shadows

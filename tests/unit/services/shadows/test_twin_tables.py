@@ -20,7 +20,7 @@ def test_it_says_what_is_better_by_how_much_and_since_when() -> None:
         console.print(table)
     text = written.getvalue()
     assert all(len(line) <= 80 for line in text.splitlines())
-    assert "best: waits 50 % shorter (50 to 50); real since 12 Dec" in text
+    assert "best: waits 50 % shorter (-50 to -50 %); real since 12 Dec" in text
     assert "100.0 % start sooner, by 10.0 min on average" in text
     assert "long wide" in text
     assert [shadow.of(each) for each in ("kth", "kth/live", "ctc")] == [True, True, False]

@@ -53,11 +53,11 @@ def test_every_envelope_has_words_that_a_terminal_does_not_obey(envelope: Envelo
         ),
         (
             Backfilled(head=2, shadow_time=60, extra_processors=3, ends_by_shadow_time=True),
-            "backfilled, ends by 00:01:00, when job 2 can start",
+            "backfilled, ends by 00:01:00, when job 2 can start by requests",
         ),
         (
             Backfilled(head=2, shadow_time=86_400, extra_processors=1, ends_by_shadow_time=False),
-            "backfilled, on what job 2 leaves: 1 proc left over at 2 Jan 00:00:00",
+            "backfilled, on what job 2 leaves: 1 proc left over at 2 Jan 00:00:00 by requests",
         ),
         (
             ProbablyHarmless(head=2, criterion="exact", probability=0.01234, bound=0, tau=0.05, budget_left=0.75),
@@ -76,7 +76,7 @@ def test_every_envelope_has_words_that_a_terminal_does_not_obey(envelope: Envelo
     ],
 )
 def test_reasons(reason: Reason, words: str) -> None:
-    assert describe_reason(reason, RunContext(unix_start=1_704_067_200), now=0) == words
+    assert describe_reason(reason, RunContext(unix_start=1_704_067_200, plan="requests"), now=0) == words
 
 
 def test_a_submission_tells_what_is_predicted_of_it() -> None:

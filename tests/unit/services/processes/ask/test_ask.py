@@ -36,6 +36,7 @@ from shadowtime.shared.messages.envelope import (
     ClusterOpened,
     Envelope,
     Event,
+    JobSubmitted,
     Rejected,
     SchedulingPoint,
 )
@@ -547,3 +548,18 @@ def test_each_side_is_shown(side: Side, lower: int | None, told: str) -> None:
     answer = Answer(cluster="kth", run="r", sequence=1, time=1, bounds=(bound,))
     table = answer_table(asked(side=side), answer)
     assert list(table.columns[2].cells) == [told]
+
+
+def test_a_bound_says_how_many_waiting_jobs_have_outwaited_it(reader: MemoryReader) -> None:
+    waiting: list[Event] = [
+        JobSubmitted(time=90, job_number=1, requested_processors=4),
+        JobSubmitted(time=93, job_number=2, requested_processors=4),
+        SchedulingPoint(time=95),
+    ]
+    asyncio.run(write(reader, "kth/jam", "kth", 90, *waiting))
+    answer = ask(reader, run="kth/jam")
+    assert (answer.bounds[0].bound, answer.outwaited, answer.waiting) == (4, (1,), 2)
+    said = StringIO()
+    Console(file=said, width=120).print(answer_table(asked(), answer))
+    assert "outwaited, of 2 waiting" in said.getvalue()
+    assert "outwaited" not in str(answer_table(asked(), ask(reader, run="kth/old")).columns)

@@ -69,26 +69,28 @@ def test_a_waiting_job_has_its_place_its_reason_and_when_it_starts() -> None:
     )  # fmt: skip
     first, second = queue(view, 0).values()
     assert first["why"] == "It needs 8 procs, and 2 are free."
-    assert (first["start"], first["forecast"]) == (3600, False)
+    assert first["starts"] == {"source": "releases", "expected": 3600, "earliest": None, "latest": None, "passed": None}
     assert second == {
-        "user": 0, "processors": 1, "asks": 3600, "adjusted": 1800, "expected": 900, "since": 0, "by": (600, 0.9),
-        "start": 300, "forecast": True, "untrusted": {},
+        "user": 0, "processors": 1, "asks": 3600, "adjusted": 1800, "expected": 900, "since": 0, "untrusted": {},
+        "starts": {"source": "forecast", "expected": 300, "earliest": 12, "latest": 600, "passed": None},
         "why": "It fits into what is free, but job 2 goes first and must not be delayed.",
     }  # fmt: skip
     page = job_page(view, 3)
     assert page is not None
     assert page["head"] == [
         "It has waited for 0 s and is number 2 of 2 that wait.",
-        "It starts by 00:10 with 90 %.",
+        "It is expected to start at about 00:05 (00:00 to 00:10), by the forecast.",
     ]
     assert list(queue(view, 1)) == [3]
     late = view_of(
         submitted(1, 6), JobStarted(time=0, job_number=1, processors=6, limit=3600),
-        submitted(2, 8), (submitted(3, 1), TOLD), CapacityChanged(time=1300, processors=8),
+        submitted(2, 8), (submitted(3, 1), TOLD), CapacityChanged(time=7300, processors=8),
     )  # fmt: skip
     page = job_page(late, 3)
     assert page is not None
-    assert page["head"][1] == "It is 11.7 min late: it was to start by 00:10 with 90 %."
+    assert page["head"][1] == (
+        "It is later than predicted: the last time that was predicted, 02:00, has passed 1.7 min ago."
+    )
     assert [each[:2] for each in overview(view)["planned"]] == [[3, 300], [2, 3600]]
 
 
@@ -150,9 +152,8 @@ def test_the_story_of_a_job_and_how_good_each_prediction_was() -> None:
     assert page is not None
     assert [what for _, _, what in page["story"]] == [
         "submitted by user 0: asks for 1 proc for 1.0 h",
-        "predicted to run 15.0 min; its request adjusted to 30.0 min; to start by 0 d 00:10 with 90 %; "
-        "forecast to start at 0 d 00:05",
-        "decided to start it: backfilled, ends by 01:00:00, when job 2 can start",
+        "predicted to run 15.0 min; its request adjusted to 30.0 min",
+        "decided to start it: backfilled, ends by 01:00:00, when job 2 can start by requests",
         "started on 1 proc, having waited 7.0 min",
         "completed after 10.0 min",
     ]
@@ -175,7 +176,7 @@ def test_what_the_site_expects_stands_beside_what_we_forecast() -> None:
     events: list[tuple[Event, dict[str, Any]] | Event] = [job, words[0]]
     once = job_page(view_of(*events, mode="recorded"), 3)
     assert once is not None
-    assert once["head"][-1] == "The site expects it to start at 00:15."
+    assert once["head"][-1] == "It is expected to start at about 00:15 (00:02 to 02:00), by what the site expects."
     assert once["predictions"][-1] == ["start the site expects, only word", "0 d 00:15", "has waited 1.0 min", ""]
     events += [*words[1:], JobStarted(time=780, job_number=3, processors=8)]
     page = job_page(view_of(*events, mode="recorded"), 3)
@@ -191,7 +192,7 @@ def test_what_the_site_expects_stands_beside_what_we_forecast() -> None:
     ]
     late = job_page(view_of(*events[:-1], submitted(4, 1, time=730), mode="recorded"), 3)
     assert late is not None
-    assert late["head"][-1] == "The site expected it to start at 00:12."
+    assert late["head"][-1] == "It is expected to start by 02:00, by bounds on waits."
 
 
 def test_of_a_job_that_waits_again_the_site_has_said_nothing_yet() -> None:

@@ -99,7 +99,6 @@ def test_bounds_are_shown_with_their_coverage(log: list[Envelope]) -> None:
     (bound,) = shown(runs)["bounds"]
     last = [each for envelope in log for each in envelope.coverage if each.queue is None][-1]
     assert (bound["grouping"], bound["covered"], bound["revealed"]) == ("plain", last.covered, last.revealed)
-    assert any(each["by"] is not None for each in shown_midway(log)["queue"].values())
 
 
 def test_a_bound_is_shown_for_each_size_until_the_run_is_over(log: list[Envelope]) -> None:

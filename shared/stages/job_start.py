@@ -1,0 +1,185 @@
+"""The start of a waiting job: one answer from all predictions about it, given that it has waited until now."""
+
+import math
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+from shadowtime.shared.messages import StartOutlook, StartSource, WaitBound, WaitForecast, bound_to_show
+
+Quantiles = tuple[tuple[float, int], ...]
+"""Pairs of a probability and a wait in seconds, both rising."""
+
+EARLY, LIKELY = 0.1, 0.9
+"""Probabilities of a start before the two ends of the interval."""
+
+
+class StartPredictions(NamedTuple):
+    """The predictions of a job's start: at its submission as waits in seconds, and the site's as a second of the log.
+
+    `futures` are the quantiles of the forecast. `bounds` are those of the bound on the wait. A single bound has one.
+    """
+
+    forecast: int | None = None
+    futures: Quantiles = ()
+    bounds: Quantiles = ()
+    site: int | None = None
+
+    @classmethod
+    def of(cls, forecast: WaitForecast | None, bounds: tuple[WaitBound, ...]) -> "StartPredictions":
+        """Return the predictions in the envelope of a submission."""
+        place = bound_to_show((bound.grouping, bound.queue, bound.bound) for bound in bounds)
+        chosen = None if place is None else bounds[place]
+        single = () if chosen is None or chosen.bound is None else ((chosen.quantile, chosen.bound),)
+        quantiles = single if chosen is None else chosen.starts_within or single
+        if forecast is None:
+            return cls(bounds=quantiles)
+        return cls(forecast.wait, forecast.starts_within or (), quantiles)
+
+    def likely(self) -> tuple[float, int] | None:
+        """Return the pair of `bounds` whose probability is nearest to `LIKELY`; None without bounds."""
+        return min(self.bounds, key=lambda pair: abs(pair[0] - LIKELY), default=None)
+
+
+def wait_given(quantiles: Quantiles, waited: int, share: float) -> int | None:
+    """Return the wait that a job does not exceed with probability `share`, given that it exceeds `waited`, in seconds.
+
+    Between two quantiles the wait is uniform. The result is None where the quantiles do not tell: beyond the last one,
+    or if there is only one.
+
+    >>> quantiles = ((0.25, 60), (0.5, 120), (0.75, 240))
+    >>> wait_given(quantiles, 0, 0.5), wait_given(quantiles, 120, 0.4), wait_given(quantiles, 120, 0.9)
+    (120, 216, None)
+    """
+    if len(quantiles) < 2:
+        return None
+    table = ((0.0, 0), *quantiles)
+    reached = max(probability for probability, seconds in table if seconds <= waited)
+    for (low, begin), (high, end) in pairwise(table):
+        if begin <= waited < end:
+            reached = max(reached, low + (high - low) * (waited - begin) / (end - begin))
+
+    wanted = reached + share * (1.0 - reached)
+    for (low, begin), (high, end) in pairwise(table):
+        if low < wanted <= high and end > waited:
+            return max(waited, round(begin + (end - begin) * (wanted - low) / (high - low)))
+
+    return None
+
+
+def expected_start(
+    now: int, since: int, predicted: StartPredictions, fits_at: int | None = None, *, goes_first: bool = False
+) -> StartOutlook:
+    """Return the start of a job that waits since `since`, from the best source.
+
+    The sources in order: the site's scheduler; the expected ends of running jobs, for the job that goes first; the
+    forecast; the bounds. A source that the job has outwaited is not used. No other job than the first starts before it
+    fits. An end of the interval that contradicts the expected start is left out.
+
+    Parameters
+    ----------
+    fits_at
+        When enough running jobs are expected to have ended for the job to fit; None if that is unknown.
+    goes_first
+        Whether the job starts as soon as it fits.
+
+    >>> expected_start(100, 0, StartPredictions(300, (), ((0.5, 120), (0.9, 600))))
+    StartOutlook(source='forecast', expected=300, earliest=114, latest=None, passed=None)
+    >>> expected_start(900, 0, StartPredictions(300, (), ((0.95, 600),)))
+    StartOutlook(source=None, expected=None, earliest=None, latest=None, passed=600)
+    """
+    waited = now - since
+    floor = max(now, fits_at or now)
+    source, expected = _expected(now, since, predicted, floor, first=goes_first and fits_at is not None)
+    quantiles = predicted.futures if wait_given(predicted.futures, waited, EARLY) is not None else predicted.bounds
+    earliest = _after(since, wait_given(quantiles, waited, EARLY))
+    latest = _after(since, wait_given(quantiles, waited, LIKELY))
+    if quantiles and (len(quantiles) == 1 or expected is None) and since + quantiles[-1][1] > now:
+        latest = since + quantiles[-1][1]
+
+    if expected is None:
+        if latest is None:
+            return StartOutlook(passed=max(_past(now, since, predicted), default=None))
+        return StartOutlook(source="bounds", latest=latest) if latest >= floor else StartOutlook()
+    if earliest is not None and earliest > expected:
+        earliest = None
+    if latest is not None and latest < expected:
+        latest = None
+    return StartOutlook(source=source, expected=expected, earliest=earliest, latest=latest)
+
+
+def _expected(
+    now: int, since: int, predicted: StartPredictions, floor: int, *, first: bool
+) -> tuple[StartSource | None, int | None]:
+    if predicted.site is not None and predicted.site > now:
+        return "site", predicted.site
+    if first:
+        return "releases", floor
+    median = wait_given(predicted.futures, now - since, 0.5)
+    if median is None and predicted.forecast is not None and since + predicted.forecast > now:
+        median = predicted.forecast
+    if median is not None:
+        return "forecast", max(since + median, floor)
+    median = wait_given(predicted.bounds, now - since, 0.5)
+    return (None, None) if median is None else ("bounds", max(since + median, floor))
+
+
+def _past(now: int, since: int, predicted: StartPredictions) -> Iterable[int]:
+    """Yield the predicted starts that have passed."""
+    waits = [seconds for _, seconds in (*predicted.futures[-1:], *predicted.bounds[-1:])]
+    if predicted.forecast is not None:
+        waits.append(predicted.forecast)
+    starts = [since + wait for wait in waits] + ([] if predicted.site is None else [predicted.site])
+    return (start for start in starts if start <= now)
+
+
+def _after(since: int, wait: int | None) -> int | None:
+    return None if wait is None else since + wait
+
+
+# What the waiting jobs say of a bound on waits.
+
+HIGH = 0.05
+"""Share of the waiting jobs above which a bound that they have outwaited is marked."""
+
+SPREADS = 3.0
+"""Standard deviations of the share of waits within a bound that chance explains."""
+
+
+class BoundDoubt(NamedTuple):
+    """Waiting jobs, and how many have waited longer than a bound; whether that is `high`, or the bound cannot hold."""
+
+    outwaited: int
+    waiting: int
+    high: bool
+    withdrawn: bool
+
+
+def doubt_of(bound: WaitBound, waits: Iterable[int], revealed: int = 0, covered: float = 1.0) -> BoundDoubt | None:
+    """Return what the waiting jobs say of a bound; None if none waits, or waits are not bounded from above.
+
+    The bound cannot hold if its share were lower than chance allows (three standard deviations), even if each waiting
+    job within the bound started at once.
+
+    Parameters
+    ----------
+    waits
+        Seconds that the waiting jobs have waited.
+    revealed, covered
+        Number of the last known waits, and the share of them within the bound.
+
+    >>> bound = WaitBound(grouping="plain", quantile=0.95, confidence=0.95, bound=60)
+    >>> doubt_of(bound, [10] * 19 + [61])
+    BoundDoubt(outwaited=1, waiting=20, high=True, withdrawn=False)
+    >>> doubt_of(bound, [61, 70, 80, 90], 16)
+    BoundDoubt(outwaited=4, waiting=4, high=True, withdrawn=True)
+    """
+    if bound.bound is None:
+        return None
+    so_far = list(waits)
+    waiting, outwaited = len(so_far), sum(wait > bound.bound for wait in so_far)
+    if not waiting:
+        return None
+    held = (revealed * covered + waiting - outwaited) / (revealed + waiting)
+    least = bound.quantile - SPREADS * math.sqrt(bound.quantile * (1 - bound.quantile) / (revealed + waiting))
+    return BoundDoubt(outwaited, waiting, outwaited >= HIGH * waiting, outwaited > 0 and held < least)
