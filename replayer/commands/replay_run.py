@@ -128,7 +128,12 @@ def compare_logs(options: Options) -> None:
         documents = [as_json(document, rewritten, of, baseline) for document, of in zip_longest(by_cluster, predicted)]
         of_clusters = in_parts(files.records, len(clusters)) if files.records else [[]] * len(clusters)
         documents = [
-            cited(document, origin_of(log), {**options.arguments, "traces": [log]}, records)
+            cited(
+                document,
+                origin_of(log),
+                {**options.arguments, "traces": [log.encode(errors="replace").decode()]},
+                records,
+            )
             for document, log, records in zip(documents, logs, of_clusters, strict=True)
         ]
         files.write(documents, results)

@@ -35,8 +35,8 @@ STYLE = "".join(
 def numbered(names: Iterable[str]) -> list[int]:
     """Return the style number of each series. Known policies have fixed numbers; other names get the next ones.
 
-    >>> numbered(["best", "R/L-NG", "easy", "shaped"])
-    [1, 9, 0, 10]
+    >>> numbered(["easy", "R/L-NG", "easy", "shaped"])
+    [0, 13, 0, 14]
     """
     own = list(POLICY_COLOURS)
     others = count(len(own))

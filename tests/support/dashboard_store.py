@@ -22,7 +22,7 @@ from tests.support.metric_store import write
 from tests.support.patience import PATIENCE
 
 EVERY = 1_800
-EASY, BEST = "easy", "best:forecast=yes,runtime=empirical,adjustment=auto"
+EASY, BEST = "easy", "cautious:forecast=yes,runtime=empirical,adjustment=auto"
 POLICIES = ("fcfs", EASY, BEST)
 REPLAYED, FOLLOWED = "2026-01-02 replayed", "2026-01-01 followed"
 """Experiments: the one that began last is the first to choose."""

@@ -163,7 +163,7 @@ def test_file_is_not_a_log_to_replay(replay: Replay, tmp_path: Path, contents: b
         (["--capacity", "a:b"], "--capacity 'a:b': expected SECONDS:PROCESSORS"),
         (["--capacity=-1:4"], "--capacity '-1:4': expected SECONDS:PROCESSORS"),
         (["--capacity", "²:4"], "--capacity '²:4': expected SECONDS:PROCESSORS"),
-        (["--capacity", "150:2"], "none of 1 waiting jobs can start: job 5 requests 4 processors; the machine has 2"),
+        (["--capacity", "150:2"], "none of 1 waiting jobs starts: job 5 requests 4 processors; the machine has 2"),
         (["--jobs", "0"], "'--jobs': .*greater than or equal to 1"),
         (["--jobs", "1.5"], "'--jobs': .*valid integer"),
         (["--processors", "0"], "'--processors': .*greater than or equal to 1"),

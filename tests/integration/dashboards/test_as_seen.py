@@ -67,7 +67,7 @@ def test_no_two_series_of_a_chart_have_one_colour(seen: dict[str, Any], name: st
 
 def test_a_policy_a_grouping_and_a_reason_have_their_colours(seen: dict[str, Any]) -> None:
     for title in ("Processors busy", "Jobs waiting", "p95 wait"):
-        assert column(seen["scoreboard"][title], BEST).colour == POLICY_COLOURS["best"]
+        assert column(seen["scoreboard"][title], BEST).colour == POLICY_COLOURS["cautious"]
         assert column(seen["scoreboard"][title], EASY).colour == POLICY_COLOURS["easy"]
     for each in (each for frame in seen["wait_bound"]["Coverage so far"] for each in frame if each.kind == "number"):
         assert each.colour == GROUPING_COLOURS[each.name]
@@ -124,7 +124,7 @@ def test_a_cell_without_a_value_is_a_dash(seen: dict[str, Any]) -> None:
 def test_the_verdict_is_a_sentence_for_each_policy(seen: dict[str, Any]) -> None:
     (frame,) = seen["policies"]["In words"]
     (sentences,) = frame
-    assert [cell.text.partition(":")[0] for cell in sentences.cells] == ["best", "fcfs"]
+    assert [cell.text.partition(":")[0] for cell in sentences.cells] == ["cautious", "fcfs"]
     for cell in sentences.cells:
         assert re.fullmatch(
             r"\S+: mean wait \d+ % (shorter|longer) than under \$baseline \(95 %: \? to \?\), "

@@ -51,12 +51,12 @@ def test_what_they_do_not_backfill_is_told_with_when_the_head_can_start() -> Non
     fits_before = TraceRow(3, 2, 4, 998, 998)
     assert why("easy", [0, 1000, 1500], BLOCKER, HEAD, fits_before) == (
         "job 3: theirs starts at 1500, ours at 2: 4 of 8 processors were free: backfilled, ends by 00:16:40, when job "
-        "2 can start"
+        "2 can start as planned"
     )
     beside, narrow = HEAD._replace(processors=6), TraceRow(3, 2, 2, 5000, 5000)
     assert why("easy", [0, 1000, 1001], BLOCKER, beside, narrow) == (
         "job 3: theirs starts at 1001, ours at 2: 4 of 8 processors were free: backfilled, on what job 2 leaves: 2 "
-        "procs left over at 00:16:40"
+        "procs left over at 00:16:40 as planned"
     )
 
 

@@ -100,7 +100,7 @@ def test_the_sites_words_of_what_was_forecast_come_again_only_where_these_are_fe
 def test_the_report_has_a_section_of_it(told: list[RunResult]) -> None:
     document = as_json(told)
     html = page([document], [])
-    assert html.count(f"<h3>A{SECTION.replace(chr(39), '&#x27;')}</h3>") == 1
+    assert html.count(f">A{SECTION.replace(chr(39), '&#x27;')}</h3>") == 1
     for row in document["expected_starts"]:
         if row["queue"] == "all":
             assert duration(row["paired"]["forecast"]["mean_absolute_error"]) in html

@@ -104,7 +104,7 @@ def test_what_happened_is_told_in_sentences() -> None:
         "the run begins: 16 procs; easy",
         "job 1 (16 procs) is submitted: asks for 10.0 min; expected to run 1.5 min",
         "job 2 (2 procs) is submitted: asks for 1.0 min",
-        "job 2 (2 procs) starts now: backfilled, ends by 00:15:00, when job 1 can start",
+        "job 2 (2 procs) starts now: backfilled, ends by 00:15:00, when job 1 can start by requests",
         "job 2 (2 procs) started, for 1.0 min at most",
         "job 2 completed after 30 s",
     ]
