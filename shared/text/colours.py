@@ -16,7 +16,7 @@ POLICY_COLOURS = {
     "tuned": "#3a5a9b",
     "guarded": "#b98f6a",
     "slurm": "#5f6d7e",
-    "cautious": "#306030",
+    "cautious": "#e478d8",
 }
 """Colours by the name of a policy or of a configuration. A SPEC with keys has the colour of its policy."""
 
