@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,6 +31,13 @@ def nodes(*held: int) -> SlurmNodes:
     return SlurmNodes(
         [Node(f"n{number}", ("batch",), 4, 0, 0, 4, count) for number, count in enumerate(held, 1)], {"batch": 0}
     )
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source's clock stands at `NOW`: these tests may run long after they were collected."""
+    stopped = SimpleNamespace(time=lambda: float(NOW), monotonic=time.monotonic)
+    monkeypatch.setattr("shadowtime.services.follower.io.slurm.time", stopped)
 
 
 class Answers:
