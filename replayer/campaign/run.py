@@ -137,26 +137,10 @@ def _place(how: How) -> CarryOut:
     place, _, address = how.on.partition("=")
     processes = how.workers or usable_cores()
     if how.on == "cores":
-        return lambda cells: on_cores(cells, processes)
+        return lambda cells: in_processes(carry_out_cell, cells, processes, attrgetter("name"))
     if place != "dask":
         raise SettingsError(f"--on {quote(how.on)}: expected cores, dask or dask=ADDRESS")
     return lambda cells: on_dask(cells, processes, address or None)
-
-
-# Cells on all cores.
-
-
-def on_cores(cells: Sequence[Cell], processes: int) -> Generator[tuple[Cell, CellResult], None, None]:
-    """Replay cells, and yield each cell with its result as soon as it is done.
-
-    Raises
-    ------
-    ReplayError
-        If a process dies. The error names the cell.
-    ShadowtimeError
-        If a cell cannot be replayed.
-    """
-    return in_processes(carry_out_cell, cells, processes, attrgetter("name"))
 
 
 # Cells on Dask: on local workers, or on the workers of a running scheduler.

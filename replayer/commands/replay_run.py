@@ -4,7 +4,6 @@ import logging
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
-from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from shadowtime.replayer.arguments import (
@@ -111,7 +110,7 @@ def compare_logs(options: Options) -> None:
         else:
             carry_out_all = partial(replay, pace=pace, interruption=interruption)
 
-        if settings is None and not kept_kernels():
+        if settings is None and not any(kept_kernels()):
             say("compiling kernels, once for this user and machine: about a minute")
         observers = [*files.observers, *[[]] * len(telling_plans)]
         results = with_progress([*plans, *telling_plans], observers, carry_out_all, exact=pace is not None)
@@ -125,17 +124,19 @@ def compare_logs(options: Options) -> None:
             "transport": options.transport,
             "speed": options.speed,
         }
-        documents = [as_json(document, rewritten, of, baseline) for document, of in zip_longest(by_cluster, predicted)]
-        of_clusters = in_parts(files.records, len(clusters)) if files.records else [[]] * len(clusters)
-        documents = [
-            cited(
-                document,
-                origin_of(log),
-                {**options.arguments, "traces": [log.encode(errors="replace").decode()]},
-                records,
-            )
-            for document, log, records in zip(documents, logs, of_clusters, strict=True)
-        ]
+        documents = []
+        scores: Sequence[RunResult | None] = predicted or [None] * len(clusters)
+        if targets.json or targets.report:  # only they need the digest of the log, and what else a document has
+            of_clusters = in_parts(files.records, len(clusters)) if files.records else [[]] * len(clusters)
+            documents = [
+                cited(
+                    as_json(of, rewritten, scored, baseline),
+                    origin_of(log),
+                    {**options.arguments, "traces": [log.encode(errors="replace").decode()]},
+                    records,
+                )
+                for of, scored, log, records in zip(by_cluster, scores, logs, of_clusters, strict=True)
+            ]
         files.write(documents, results)
 
     if not targets.take_standard_output:

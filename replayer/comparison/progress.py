@@ -16,13 +16,17 @@ Observers = Sequence[Sequence[Observer]]
 """For each plan, its observers. They receive every envelope that leaves the last stage."""
 
 
+EVERY = 256
+"""Ended jobs between two moves of a bar."""
+
+
 class ProgressBar:
     """The progress bar of a run: an observer that counts ended jobs. It appears with the first envelope."""
 
     def __init__(self, progress: Progress, plan: RunPlan, *, exact: bool) -> None:
         self._progress = progress
         self._plan = plan
-        self._every = 1 if exact else 256
+        self._every = 1 if exact else EVERY
         self._name = f"{one_line(plan.cluster)} {plan.label}"
         self._task: TaskID | None = None
         self._ended = 0

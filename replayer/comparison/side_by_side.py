@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from shadowtime.replayer.comparison.plan import RunPlan, RunResult, carry_out
-from shadowtime.replayer.comparison.progress import Observers, ProgressBar
+from shadowtime.replayer.comparison.progress import EVERY, Observers, ProgressBar
 from shadowtime.replayer.comparison.run_record import RunRecord
 from shadowtime.replayer.io import Counters, Interruption, count, in_processes, usable_cores
 from shadowtime.shared.kernels import kept_kernels
@@ -12,9 +12,6 @@ from shadowtime.shared.messages import Envelope, JobEnded
 
 LEAST_JOBS = 20_000
 """Fewest jobs of all plans together for which processes of their own pay: each takes about a second to start."""
-
-EVERY = 256
-"""Ended jobs between two reports of a process."""
 
 
 class _Task(NamedTuple):
@@ -31,7 +28,7 @@ class _Done(NamedTuple):
 def pays(plans: Sequence[RunPlan]) -> bool:
     """Return whether the plans are done sooner in processes of their own: many jobs, or kernels left to compile."""
     jobs = sum(len(plan.workload) for plan in plans)
-    return len(plans) > 1 and usable_cores() > 1 and (jobs >= LEAST_JOBS or not kept_kernels())
+    return len(plans) > 1 and usable_cores() > 1 and (jobs >= LEAST_JOBS or not any(kept_kernels()))
 
 
 def replay_on_cores(plans: Sequence[RunPlan], observers: Observers, interruption: Interruption) -> list[RunResult]:

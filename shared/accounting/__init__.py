@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         zone_of,
     )
     from shadowtime.shared.accounting.job_numbers import (
-        FEDERATED,
         FEDERATED_SPANS,
         LIFE,
         TASKS,

@@ -1,5 +1,7 @@
 """Job numbers for the tasks of arrays and for requeued jobs."""
 
+from typing import Any
+
 from shadowtime.shared.accounting.instants import whole_number
 from shadowtime.shared.bounds import MAX_INTEGER
 
@@ -42,9 +44,9 @@ def number_of(job: int, task: int | None = None, life: int = 0) -> int:
     return low + LIFE * (MAX_TASKS + high + FEDERATED_SPANS * part + TASKS * block)
 
 
-def is_federated(job: int) -> bool:
-    """Return whether a job number needs the range of federated jobs."""
-    return LIFE <= job < FEDERATED
+def is_federated(job: Any) -> Any:
+    """Return whether a job number needs the range of federated jobs, for each number if there is an array of them."""
+    return (job >= LIFE) & (job < FEDERATED)
 
 
 def task_of(number: int) -> tuple[int, int]:

@@ -27,9 +27,9 @@ def cache_folder() -> Path:
     return Path(named) if named else cache / "shadowtime" / "kernels"
 
 
-def kept_kernels() -> int:
-    """Return the number of compiled kernels in the cache. O(files)."""
-    return sum(1 for _ in cache_folder().rglob("*.nbc"))
+def kept_kernels() -> Iterator[Path]:
+    """Yield the files of compiled kernels in the cache. The first one is found at once, however many there are."""
+    return cache_folder().rglob("*.nbc")
 
 
 class Kernel:

@@ -84,7 +84,7 @@ def kernels() -> Iterator[Finding]:
     """Yield the folder of compiled kernels, how many it has, and whether it can be written."""
     from shadowtime.shared.kernels import cache_folder, kept_kernels
 
-    folder, kept = cache_folder(), kept_kernels()
+    folder, kept = cache_folder(), sum(1 for _ in kept_kernels())
     place = next(place for place in (folder, *folder.parents) if place.exists())
     writable = place.is_dir() and os.access(place, os.W_OK)
     state = f"{folder}: {kept:,} compiled" if kept else f"{folder}: none compiled; the first replay does, once"

@@ -42,7 +42,7 @@ def assert_tenths(rows: list[dict[str, Any]]) -> None:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What became of the jobs of a made-up log, a third of which follow the advice."""
+    """Return the figures of a made-up log, in which a third of the jobs follow the advice."""
     figures = row(planted(tmp_path_factory.mktemp("log")), "easy:plan=requested", "experts", RISK, share=0.35)
     return dict(figures["calibration"])
 

@@ -1,4 +1,4 @@
-"""What must hold of every log of a cluster: no life runs beside another of its job, nothing is told of the future."""
+"""Rules that every log of a cluster keeps: no life runs beside another of its job, nothing is told of the future."""
 
 from collections.abc import Iterable, Mapping
 

@@ -13,7 +13,7 @@ YEAR = 365 * 86_400
 
 
 class WrittenJob(NamedTuple):
-    """What happened to a job. Instants are Unix times; `start` is None if it was cancelled while it waited."""
+    """The life of a job. Instants are Unix times; `start` is None if it was cancelled while it waited."""
 
     number: int
     task: int | None

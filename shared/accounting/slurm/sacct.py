@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from shadowtime.shared.accounting import (
-    FEDERATED,
     FEDERATED_SPANS,
     LIFE,
     TASKS,
@@ -25,6 +24,7 @@ from shadowtime.shared.accounting import (
     first_lines,
     in_seconds_all,
     instant_of,
+    is_federated,
     lines_of,
     memory_of,
     number_of,
@@ -299,11 +299,9 @@ class SacctColumns:
         words = {name: kept.columns[field] for name, field in WORDS.items() if field in kept.columns}
         words |= {name: kept.mapped[name].words(word_of) for name in WORDS if name in kept.mapped}
         words["job_id"] = CellColumn([""] * len(kept.lines)) if tasks is None else CellColumn(tasks.names)
-        federated = (numbers["job_number"] >= LIFE) & (numbers["job_number"] < FEDERATED)
+        federated = is_federated(numbers["job_number"])
         if federated.any():
-            jobs = numbers["job_number"].tolist()
-            jobs = [number_of(job) if it else job for job, it in zip(jobs, federated.tolist(), strict=True)]
-            numbers["job_number"] = np.array(jobs, dtype=np.int64)
+            numbers["job_number"] = np.array([number_of(job) for job in numbers["job_number"].tolist()], dtype=np.int64)
         numbers["life_step"] = np.where(federated, LIFE * FEDERATED_SPANS, LIFE)
         if tasks is not None:
             own = np.array(tasks.numbers, dtype=np.int64)

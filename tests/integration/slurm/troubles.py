@@ -1,4 +1,4 @@
-"""What makes logs go wrong at sites, for some minutes on `TroubledCluster`: some 2,000 lives of jobs."""
+"""Troubles that make logs go wrong at sites, for some minutes on `TroubledCluster`: some 2,000 lives of jobs."""
 
 import random
 import subprocess

@@ -1,4 +1,4 @@
-"""What `shadowtime check` says of a log."""
+"""Facts and remarks of `shadowtime check` about a log."""
 
 from shadowtime.replayer.logs.quality import columns_of, lacks_of
 from shadowtime.services.walltime_adjustment.handler import ADJUSTERS

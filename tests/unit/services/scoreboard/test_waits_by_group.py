@@ -1,4 +1,4 @@
-"""Who waits, how long and why, as the dashboards show it, against counts by hand."""
+"""Waits of groups and reasons for waiting, as the dashboards show them, against counts by hand."""
 
 import pytest
 
