@@ -191,7 +191,7 @@ def test_turns_without_work_do_not_grow_for_ever() -> None:
     assert pace.items == MAX_TURN
 
 
-@given(st.integers(1, 10), st.integers(1, 12), st.floats(0.011, 0.5))
+@given(st.integers(1, 6), st.integers(1, 6), st.floats(0.011, 0.2))
 def test_others_wait_a_bounded_mean_time_behind_any_number_of_costly_runs(
     costly: int, others: int, seconds: float
 ) -> None:

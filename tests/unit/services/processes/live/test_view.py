@@ -37,7 +37,8 @@ def log() -> list[Envelope]:
     return log_of(jobs=150)
 
 
-def test_it_agrees_with_the_log_at_every_point(log: list[Envelope]) -> None:
+def test_it_agrees_with_the_log_at_every_point() -> None:
+    log = log_of(jobs=60)
     runs = LiveRuns()
     waiting: dict[int, JobSubmitted] = {}
     running: dict[int, JobStarted] = {}
