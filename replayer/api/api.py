@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from pydantic import ValidationError
@@ -17,13 +17,43 @@ from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES, JobTraits
 from shadowtime.services.catalogue import REGISTRIES, canonical
 from shadowtime.services.wait_bound import upper_rank
-from shadowtime.shared.accounting import Reading
+from shadowtime.shared.accounting import Reading, preset_columns
 from shadowtime.shared.chance import require_seed
 from shadowtime.shared.errors import SettingsError, first_of
 from shadowtime.shared.messages import CapacityChanged, run_name
 from shadowtime.shared.spec import parse
 
 Log = str | PathLike[str] | Workload
+
+
+class ReadingArguments(TypedDict, total=False):
+    """Arguments of `read_log` for accounting files and tables; each is an option of the command line, too.
+
+    See docs/accounting.md.
+    """
+
+    columns: Mapping[str, str]
+    """Names of a table's columns by our names of fields. An empty name leaves the field out."""
+    preset: str
+    """Name of a published data set, whose columns are known (docs/datasets.md)."""
+    time_zone: str
+    """Zone of dates that state none, as `Europe/Berlin`; UTC by default."""
+    date_format: str
+    """How dates are written, in the codes of `strptime`."""
+    fields: Sequence[str]
+    """Fields of a file without a header, in order."""
+    delimiter: str
+    """Text between two fields; detected by default."""
+    cluster: str
+    """The cluster to read, if a file has several."""
+    lenient: bool
+    """Accept a file of which more than a tenth of the rows cannot be read."""
+    pools: str | PathLike[str]
+    """File of the machine's pools."""
+    names: str | PathLike[str]
+    """File in which names and their numbers are kept."""
+    names_key: str | PathLike[str]
+    """File of a key: names are kept as hashes that are made with it."""
 
 
 def read_log(
@@ -36,9 +66,7 @@ def read_log(
     oversized: Oversized = "drop",
     load: float = 1.0,
     recorded: bool = False,
-    columns: Mapping[str, str] | None = None,
-    time_zone: str | None = None,
-    pools: str | PathLike[str] | None = None,
+    **reading: Unpack[ReadingArguments],
 ) -> Workload:
     """Return the jobs of a log that a replay uses.
 
@@ -64,8 +92,8 @@ def read_log(
         Divide the gaps between submissions by this factor, for a closed replay.
     recorded
         Whether the replay is recorded. Then jobs of accounting files that never started are kept.
-    columns, time_zone, pools
-        Information that an accounting file or a table lacks (docs/accounting.md).
+    reading
+        Information that an accounting file or a table lacks: the fields of `ReadingArguments` by their names.
 
     Raises
     ------
@@ -82,11 +110,29 @@ def read_log(
     """
     if processors is not None and not isinstance(processors, int | np.integer):
         raise SettingsError(f"processors: expected a whole number, found {processors!r}")
-    reading = Reading(columns or {}, time_zone, None if pools is None else Path(pools))
-    is_file = isinstance(path, str | PathLike)
-    trace = read_trace(Path(path), reading) if is_file else trace_of_frame(path, reading)
+    stated = stated_reading(reading)
+    trace = read_trace(Path(path), stated) if isinstance(path, str | PathLike) else trace_of_frame(path, stated)
     options: dict[str, Any] = {"oversized": oversized, "requests": requests, "sizes": sizes, "load": load}
     return prepare(trace, processors, **options, limit=jobs, recorded=recorded)
+
+
+def stated_reading(arguments: ReadingArguments) -> Reading:
+    """Return the options for reading accounting files and tables.
+
+    >>> stated_reading({"columns": {"submit": "t"}, "fields": ["a", "b"]}).fields
+    ('a', 'b')
+    """
+    if unknown := arguments.keys() - ReadingArguments.__annotations__.keys():
+        raise TypeError(f"read_log() got an unexpected keyword argument {min(unknown)!r}")
+    stated: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None}
+    if stated.get("delimiter") == "":
+        raise SettingsError("delimiter: expected at least one character")
+    if preset := stated.pop("preset", None):
+        stated["columns"] = preset_columns(preset) | dict(stated.get("columns", {}))
+    if isinstance(stated.get("fields"), str):
+        raise SettingsError(f"fields: expected a list of names, found the text {stated['fields']!r}")
+    stated["fields"] = tuple(stated.get("fields", ()))
+    return Reading(**stated | {name: Path(stated[name]) for name in ("pools", "names", "names_key") if name in stated})
 
 
 def replay(

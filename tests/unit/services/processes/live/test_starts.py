@@ -84,7 +84,7 @@ def contradictions(view: LiveView, number: int, row: dict[str, Any]) -> Iterator
         yield "what was predicted at the submission is said to hold now"
 
 
-@pytest.mark.parametrize("forecast, jobs", [("yes", 400), ("calibrated", 160)])
+@pytest.mark.parametrize(("forecast", "jobs"), [("yes", 400), ("calibrated", 160)])
 def test_no_two_times_on_a_row_contradict_each_other(forecast: str, jobs: int) -> None:
     sources = set()
     rows = list[list[str]]()
