@@ -98,8 +98,7 @@ class OutcomeRows:
     def in_order(self, count: int | None = None) -> tuple[Rows, IntegerTable]:
         """Return the rows, shape (jobs, width), and their outcomes, shape (jobs, outcomes), oldest first.
 
-        If `count` is given, return the history as it was after the first `count` jobs. At most `SPARE` jobs may have come
-        since then.
+        With `count`, the history is that after the first `count` jobs. At most `SPARE` jobs may have come since.
         """
         end = self.count if count is None else count
         return self._between(end - self._history, end)
