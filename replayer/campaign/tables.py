@@ -25,7 +25,7 @@ class Figure(NamedTuple):
     """A mean over seeds, copies and months. `half` is half its 95 % interval, hidden if 0.
 
     `paper` is the published figure, `bold` whether the paper prints it in bold. A `signed` figure is a change in per
-    cent. It is near the paper's if the changed values are.
+    cent: 100 plus the change is what must be near the paper's.
     """
 
     mean: float | None

@@ -62,7 +62,7 @@ def check(
     notes = [*trace.notes, trace.doubt, size_note(trace, size, "LOG@PROCESSORS or --pools")]
     for note in filter(None, notes):
         say(f"{trace.name}: {note}")
-    facts = told_of(trace, size)
+    facts = facts_of_log(trace, size)
     if describe:
         facts["described"] = described(columns_of(trace))
     if as_json:
@@ -71,7 +71,7 @@ def check(
         _print(facts)
 
 
-def told_of(trace: "Trace", size: int | None) -> dict[str, Any]:
+def facts_of_log(trace: "Trace", size: int | None) -> dict[str, Any]:
     """Return the `--json` document of a log, on a machine of `size` processors, or of the log's own if None."""
     import numpy as np
 
@@ -96,7 +96,7 @@ def told_of(trace: "Trace", size: int | None) -> dict[str, Any]:
             for name, what in COUNTED.items()
             if name in columns and (columns[name] >= 0).any()
         },
-        "lacks": [lack._asdict() for lack in lacks_of(columns, trace.tells)],
+        "lacks": [lack._asdict() for lack in lacks_of(columns, trace.stated_columns)],
         "odd": [oddity._asdict() for oddity in oddities_of(trace, processors)],
     }
 

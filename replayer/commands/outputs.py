@@ -28,10 +28,10 @@ from shadowtime.replayer.presentation import (
     expected_table,
     forecast_table,
     prediction_table,
+    predictions_run,
     start_table,
     wait_bound_table,
 )
-from shadowtime.replayer.presentation import predictions_run as told_at_submission
 from shadowtime.replayer.report import page
 from shadowtime.replayer.simulation import Observer
 from shadowtime.shared.errors import SettingsError
@@ -165,7 +165,7 @@ def print_tables(
         shown: list[RenderableType] = [table(results, exact=exact) for table in tables]
         shown += drift_tables(results)
         if predicted:
-            shown += told_at_submission.tables(predicted[place], exact=exact)
+            shown += predictions_run.tables(predicted[place], exact=exact)
         for number, part in enumerate(shown):
             if place or number:
                 console.print()

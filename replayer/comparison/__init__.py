@@ -20,6 +20,6 @@ if TYPE_CHECKING:
     from shadowtime.replayer.comparison.rows import result_columns, write_schedule
     from shadowtime.replayer.comparison.run_record import EndedJobs, JobTimes, RunRecord
     from shadowtime.replayer.comparison.side_by_side import pays, replay_on_cores
-    from shadowtime.replayer.comparison.wait_coverage import BoundedWaits, coverage_told
+    from shadowtime.replayer.comparison.wait_coverage import BoundedWaits, coverage_shortfall
 
 __getattr__ = lazy_exports(__name__)

@@ -204,7 +204,7 @@ def _oddities(plan: RunPlan) -> dict[str, Any]:
     """Return the facts that the log lacks, and the recorded starts at which too many processors were in use."""
     columns = columns_replayed(plan.workload)
     return {
-        "lacks": [lack._asdict() for lack in lacks_of(columns, plan.workload.tells)],
+        "lacks": [lack._asdict() for lack in lacks_of(columns, plan.workload.stated_columns)],
         "overlaps": []
         if plan.obeyed
         else [overlap._asdict() for overlap in overlaps(columns, plan.workload.processors)],

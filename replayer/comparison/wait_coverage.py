@@ -81,7 +81,7 @@ class BoundedWaits:
         }
 
 
-def coverage_told(rows: Iterable[Mapping[str, Any]]) -> str:
+def coverage_shortfall(rows: Iterable[Mapping[str, Any]]) -> str:
     """Return sentences on bounds that cover fewer waits than stated, and whether the deficit may be chance.
 
     Rows without a confidence interval, as those of queues, count too. The result is empty if no row has a coverage.
@@ -94,7 +94,7 @@ def coverage_told(rows: Iterable[Mapping[str, Any]]) -> str:
     Examples
     --------
     >>> row = {"grouping": "plain", "quantile": 0.95, "coverage": 0.93, "coverage_low": 0.9, "coverage_high": 0.96}
-    >>> coverage_told([row])
+    >>> coverage_shortfall([row])
     'Below the 95 % that is stated, which may be chance: plain.'
     """
     known = [row for row in rows if row["coverage"] is not None]

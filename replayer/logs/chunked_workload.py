@@ -124,7 +124,16 @@ def read_in_pieces(
     """
     if requests == "queue-maximum":
         raise SettingsError(f"requests {requests}: needs the whole log at once; leave out --in-pieces")
-    read = partial(_pieces, path, processors, oversized, requests, sizes, limit, load, recorded=recorded)
+    workload_of = partial(
+        _workload_of,
+        processors=processors,
+        oversized=oversized,
+        requests=requests,
+        sizes=sizes,
+        load=load,
+        recorded=recorded,
+    )
+    read = partial(_pieces, path, limit, workload_of)
     skipped: Counter[str] = Counter()
     jobs = lines = aligned = longer = 0
     odd = OddRows()
@@ -154,16 +163,28 @@ def _blocks(read: Callable[[], Iterator[tuple[SwfBlock, Workload]]]) -> Iterator
     return (block for _, block in read() if len(block))
 
 
-def _pieces(
-    path: Path,
+def _workload_of(
+    trace: Trace,
+    limit: int | None,
+    *,
     processors: int | None,
     oversized: Oversized,
     requests: Requests,
     sizes: Sizes,
-    limit: int | None,
     load: float,
-    *,
     recorded: bool,
+) -> Workload:
+    """Return the jobs of a block to replay, at most `limit`."""
+    machine = machine_of(trace, processors)
+    return at_load(
+        selected(trace, machine, oversized, requests, sizes, limit, recorded=recorded), load, recorded=recorded
+    )
+
+
+def _pieces(
+    path: Path,
+    limit: int | None,
+    workload_of: Callable[[Trace, int | None], Workload],
     odd: OddRows | None = None,
 ) -> Iterator[tuple[SwfBlock, Workload]]:
     """Yield each block of a log with the workload of its jobs to replay, until there are `limit` such jobs.
@@ -177,9 +198,8 @@ def _pieces(
     for piece in read_pieces(path, header, odd):
         _require_order(path, piece, last)
         last = piece.table[-1:]
-        trace = Trace(trace_name(path), header, piece.table)
-        block = selected(trace, machine_of(trace, processors), oversized, requests, sizes, limit, recorded=recorded)
-        yield piece, at_load(block, load, recorded=recorded)
+        block = workload_of(Trace(trace_name(path), header, piece.table), limit)
+        yield piece, block
         if limit is not None:
             limit -= len(block)
             if not limit:

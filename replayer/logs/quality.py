@@ -97,10 +97,10 @@ LACKS: tuple[tuple[str, str, str], ...] = (
 """Columns, each with a description and the consequence for a log that lacks the column."""
 
 
-def lacks_of(columns: Columns, tells: Collection[str] = ()) -> list[Lack]:
+def lacks_of(columns: Columns, stated_columns: Collection[str] = ()) -> list[Lack]:
     """Return the facts that a log lacks, from the columns of its jobs. -1 means unknown.
 
-    `tells` names columns that the log does not lack, although they add nothing to its other columns.
+    `stated_columns` names columns that the log does not lack, although they add nothing to its other columns.
 
     >>> [lack.what for lack in lacks_of({name: np.array([1]) for name, *_ in LACKS if name != "gpus"})]
     ['GPUs']
@@ -108,7 +108,7 @@ def lacks_of(columns: Columns, tells: Collection[str] = ()) -> list[Lack]:
     return [
         Lack(what, therefore)
         for name, what, therefore in LACKS
-        if name not in tells
+        if name not in stated_columns
         and (name not in columns or bool((columns[name] < (1 if name == "requested_time" else 0)).all()))
     ]
 

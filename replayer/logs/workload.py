@@ -41,7 +41,7 @@ class Workload:
     `unix_start_time` is the Unix time of the log's second 0, if the header has it. `pools` are the parts of the
     machine, if known. `resized` has the job number, time and processors of each size change of a running job, if known;
     shape (3, changes). `assumed_size` says whether the size of the machine is the maximum number of processors in use.
-    `job_ids` has the site's id of each job whose number is not its id. `tells` is as in `Trace`.
+    `job_ids` has the site's id of each job whose number is not its id. `stated_columns` is as in `Trace`.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Workload:
     resized: IntegerTable | None = None
     assumed_size: bool = False
     job_ids: Mapping[int, str] = field(default_factory=dict)
-    tells: frozenset[str] = frozenset()
+    stated_columns: frozenset[str] = frozenset()
 
     whole: ClassVar[bool] = True
     """Whether all jobs are in memory, so that `columns` exist."""
@@ -333,7 +333,7 @@ def selected(
         pools,
         trace.resized,
         job_ids=trace.job_ids,
-        tells=trace.tells,
+        stated_columns=trace.stated_columns,
     )
 
 

@@ -5,7 +5,14 @@ from functools import partial
 from itertools import pairwise
 from math import inf
 
-from shadowtime.replayer.comparison import RunPlan, RunResult, baseline_of, coverage_told, plans_with, wait_bound_rows
+from shadowtime.replayer.comparison import (
+    RunPlan,
+    RunResult,
+    baseline_of,
+    coverage_shortfall,
+    plans_with,
+    wait_bound_rows,
+)
 from shadowtime.replayer.presentation.names import short_names
 from shadowtime.services.catalogue import spelled, spelled_out
 from shadowtime.shared.cli import FittedTable
@@ -118,7 +125,7 @@ def wait_bound_table(results: Sequence[RunResult], *, exact: bool = False, whole
         f"{plan.cluster}, bounds on the wait{under(plan)}: {bound.short}",
         ({} if whole else {"queue": queues}) | {"grouping": [row["grouping"] for row in rows]},
         [column.unmarked() for column in columns],
-        notes=[note] if (note := coverage_told(rows)) else [],
+        notes=[note] if (note := coverage_shortfall(rows)) else [],
         ends=[row for row, (queue, following) in enumerate(pairwise(queues)) if queue != following],
         legend={bound.name: bound} if bound.defaults else {},
     )

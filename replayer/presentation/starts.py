@@ -27,7 +27,7 @@ def start_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedT
         f"{results[0].plan.cluster}, when jobs start, as told at submission",
         {"policy": [name for name, _ in forecasts], "by": [NAMES[row.by] for row in rows]},
         columns,
-        notes=[cut_told(cuts[0])] if len(cuts) == 1 else [],
+        notes=[describe_cut_scores(cuts[0])] if len(cuts) == 1 else [],
     )
 
 
@@ -57,7 +57,7 @@ def start_columns(rows: Sequence[StartDistributionScores], *, exact: bool = Fals
     return [column.unmarked() for column in columns]
 
 
-def cut_told(cuts: ProbabilityScores) -> str:
+def describe_cut_scores(cuts: ProbabilityScores) -> str:
     """Return in words the scores of the probabilities that a job is cut at its requested time."""
     return (
         f"cut at the request: {percent(cuts.came_share)} of jobs, {percent(cuts.mean_probability)} by their predicted"

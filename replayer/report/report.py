@@ -48,7 +48,7 @@ def page(
     replayed = "Policies compared on the same work" if compared else "One policy, replayed"
     title = "Predictions scored against what happened" if recorded else replayed
     per_document = list(runs) or [()] * len(documents)
-    typed = list(map(_with_told, documents))
+    typed = list(map(_with_separate_predictions, documents))
     named_documents = [named(document, records) for document, records in zip(typed, per_document, strict=True)]
     sections = [
         _cluster(place, document, records, spelled_out(typed[place]))
@@ -110,7 +110,7 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
     return "".join([*parts, "</section>"])
 
 
-def _with_told(document: Mapping[str, Any]) -> Mapping[str, Any]:
+def _with_separate_predictions(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a document that includes the scores of the separate prediction replay, if there was one.
 
     The scores of that replay replace the wait bounds, and the run-time scores of the same predictors. (Predictors learn

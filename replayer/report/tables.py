@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from shadowtime.replayer.comparison import coverage_told, plans_with
+from shadowtime.replayer.comparison import coverage_shortfall, plans_with
 from shadowtime.replayer.report.charts import numbered, series
 from shadowtime.replayer.report.markup import bars, cell, escape, lengths_of, table
 from shadowtime.replayer.report.statistics import PairedDifferences
@@ -210,7 +210,7 @@ def wait_bounds(rows: Sequence[Row], label: str = "Bounds on waits") -> str:
         f"{'' if several else ', under ' + first['policy']}. "
         "In brackets where the share covered lies with 95 % confidence, by a bootstrap of blocks of time. "
         "Over: root mean square of bound less wait where the bound held. To plain: that of plain bounds divided by it. "
-        + coverage_told(rows)
+        + coverage_shortfall(rows)
     )
     return table(["bounds", "covered", "over", "to plain", "jobs with one"], body, label, caption)
 

@@ -45,7 +45,7 @@ def verdict(document: Row, runs: Sequence[RunRecord]) -> str:
     chosen, why = _decided(rows, runs, lowest, alike)
     base = baseline(document)
     if base == chosen:
-        base = next(place for place in (lowest, following) if place != chosen)
+        base = next(index for index in (lowest, following) if index != chosen)
     begins = _what_is_best(rows, runs, base, lowest, alike)
     return " ".join(
         filter(None, [begins, why, _at_what_price(rows, runs, base, chosen), _worse_than_requests(document)])
@@ -93,10 +93,10 @@ def _alike(rows: Sequence[Row], runs: Sequence[RunRecord], lowest: int) -> list[
     """Return the policies whose slowdown differs from the lowest by no more than chance, in order of slowdown."""
     least = rows[lowest]["mean_bounded_slowdown"]
     return [
-        place
-        for place in _in_order(rows)
-        if place != lowest
-        and (rows[place]["mean_bounded_slowdown"] == least or _may_be_chance(runs, lowest, place, "slowdown"))
+        index
+        for index in _in_order(rows)
+        if index != lowest
+        and (rows[index]["mean_bounded_slowdown"] == least or _may_be_chance(runs, lowest, index, "slowdown"))
     ]
 
 
@@ -112,14 +112,14 @@ def _decided(rows: Sequence[Row], runs: Sequence[RunRecord], lowest: int, alike:
     """Return the best policy by the columns after the slowdown, and a sentence on why; empty if no other is as good."""
     if not alike:
         return lowest, ""
-    left = sorted([lowest, *alike], key=lambda place: float(rows[place]["mean_wait"]))
+    left = sorted([lowest, *alike], key=lambda index: float(rows[index]["mean_wait"]))
     first, *others = left
-    by_wait = [place for place in others if rows[place]["mean_wait"] == rows[first]["mean_wait"]]
-    by_wait += [place for place in others if place not in by_wait and _may_be_chance(runs, first, place, "wait")]
+    by_wait = [index for index in others if rows[index]["mean_wait"] == rows[first]["mean_wait"]]
+    by_wait += [index for index in others if index not in by_wait and _may_be_chance(runs, first, index, "wait")]
     if not by_wait:
         figures = _figures(rows, left, "mean_wait")
         return first, f"By the mean wait ({figures}), {rows[first]['policy']} is the better one."
-    left = sorted([first, *by_wait], key=lambda place: (int(rows[place]["max_wait"]), place != lowest))
+    left = sorted([first, *by_wait], key=lambda index: (int(rows[index]["max_wait"]), index != lowest))
     best = left[0]
     figures = _figures(rows, left, "max_wait")
     if rows[left[1]]["max_wait"] == rows[best]["max_wait"]:
@@ -127,33 +127,33 @@ def _decided(rows: Sequence[Row], runs: Sequence[RunRecord], lowest: int, alike:
     return best, f"By the longest wait ({figures}), {rows[best]['policy']} is the better one."
 
 
-def _figures(rows: Sequence[Row], places: Sequence[int], figure: str) -> str:
-    return ", ".join(f"{rows[place]['policy']} {duration(rows[place][figure])}" for place in places)
+def _figures(rows: Sequence[Row], indices: Sequence[int], figure: str) -> str:
+    return ", ".join(f"{rows[index]['policy']} {duration(rows[index][figure])}" for index in indices)
 
 
 def _what_is_best(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lowest: int, alike: Sequence[int]) -> str:
     following = _in_order(rows)[1]
     least = rows[lowest]["mean_bounded_slowdown"]
 
-    def less_than(place: int) -> str:
-        name, less = rows[place]["policy"], rows[place]["mean_bounded_slowdown"] - least
-        return f"{slowdown(less)} less than {name}{_sure(runs, place, lowest)}" if less else f"the same as {name}"
+    def less_than(index: int) -> str:
+        name, less = rows[index]["policy"], rows[index]["mean_bounded_slowdown"] - least
+        return f"{slowdown(less)} less than {name}{_sure(runs, index, lowest)}" if less else f"the same as {name}"
 
     next_one = "" if base == following else f", and {less_than(following)}, which was next"
     best = f"{rows[lowest]['policy']} had the lowest mean bounded slowdown, {slowdown(least)}"
     if alike:
-        others = [f"{rows[place]['policy']} ({_more(rows, runs, place, lowest)})" for place in alike]
+        others = [f"{rows[index]['policy']} ({_more(rows, runs, index, lowest)})" for index in alike]
         rest = "" if base == lowest or base in alike else f" It is {less_than(base)}."
         return f"{best}, but {_and(others)} cannot be told apart from it.{rest}"
     return f"{best}: {less_than(base)}{next_one}."
 
 
-def _more(rows: Sequence[Row], runs: Sequence[RunRecord], place: int, lowest: int) -> str:
+def _more(rows: Sequence[Row], runs: Sequence[RunRecord], index: int, lowest: int) -> str:
     """Return how much higher a slowdown is than the lowest, with the interval of the difference."""
-    more = rows[place]["mean_bounded_slowdown"] - rows[lowest]["mean_bounded_slowdown"]
+    more = rows[index]["mean_bounded_slowdown"] - rows[lowest]["mean_bounded_slowdown"]
     if not more:
         return "the same"
-    return f"{slowdown(more)} more{_sure(runs, place, lowest).replace(' (', ', ').removesuffix(')')}"
+    return f"{slowdown(more)} more{_sure(runs, index, lowest).replace(' (', ', ').removesuffix(')')}"
 
 
 def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lowest: int) -> str:
@@ -207,12 +207,12 @@ def _worse_than_requests(document: Row) -> str:
 
 
 def _in_order(rows: Sequence[Row]) -> list[int]:
-    return sorted(range(len(rows)), key=lambda place: float(rows[place]["mean_bounded_slowdown"]))
+    return sorted(range(len(rows)), key=lambda index: float(rows[index]["mean_bounded_slowdown"]))
 
 
 def _paired(runs: Sequence[RunRecord], base: int, other: int) -> PairedDifferences | None:
     """Return the paired differences between two policies; None without records."""
-    if not runs or not all(len(runs[place].jobs) for place in (base, other)):
+    if not runs or not all(len(runs[index].jobs) for index in (base, other)):
         return None
     plan = runs[0].plan
     return paired(runs[base].jobs, runs[other].jobs, key_of(plan.seed, plan.cluster))

@@ -153,7 +153,7 @@ class Machine(ReplaySource):
         return events
 
     def apply(self, decided: Decided) -> Sequence[Event]:
-        """Kill, then start jobs as decided, and record the time of the requested pass. Return the resulting events.
+        """Kill jobs, then start jobs, as decided, and note the time of the requested pass. Return the resulting events.
 
         Raises
         ------

@@ -51,7 +51,7 @@ class Recorded(ReplaySource):
         self._workload = workload
         self._capacity = capacity
         self._traits = traits
-        if not sum(_waits_told(block) for block in workload.blocks()):
+        if not sum(_count_known_waits(block) for block in workload.blocks()):
             raise TraceError(f"{workload.name}: its jobs have no wait times; only --mode closed needs none")
 
         self._resized = _resized(workload)
@@ -140,7 +140,7 @@ class Recorded(ReplaySource):
         self._next = next(self._arrivals, None)
 
 
-def _waits_told(workload: Workload) -> int:
+def _count_known_waits(workload: Workload) -> int:
     """Return the number of jobs whose start or withdrawal is known. Raise if a job ends after `MAX_TIME`."""
     columns = workload.columns
     wait = columns["wait_time"]

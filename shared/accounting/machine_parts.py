@@ -98,7 +98,7 @@ def read_parts(path: Path) -> MachineParts:
     if len(text) > MAX_SIZE:
         raise TraceError(f"{path}: larger than {MAX_SIZE:,} bytes")
     try:
-        parts = _as_slurm_tells(text) if re.search(r"^NodeName=", text, re.MULTILINE) else _as_described(text)
+        parts = _from_slurm_lines(text) if re.search(r"^NodeName=", text, re.MULTILINE) else _as_described(text)
     except (ValidationError, ValueError, RecursionError) as error:
         why = first_of(error) if isinstance(error, ValidationError) else error
         raise TraceError(f"{path}: expected [[pool]] tables (TOML) or output of scontrol show node: {why}") from error
@@ -132,7 +132,7 @@ def _places(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
     return places
 
 
-def _as_slurm_tells(text: str) -> MachineParts:
+def _from_slurm_lines(text: str) -> MachineParts:
     records = [dict(_PAIR.findall(record)) for record in re.split(r"(?=^NodeName=)", text, flags=re.MULTILINE)]
     return parts_of_nodes(
         (record["NodeName"], record["Partitions"].split(","), _resources_of(record))

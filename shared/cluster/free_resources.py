@@ -20,17 +20,17 @@ class FreeResources:
 
     def __init__(self, processors: int, pools: Sequence[Pool]) -> None:
         self.names = [pool.name for pool in pools]
-        self.rooms = MachineCapacity(processors, pools)
+        self.capacity = MachineCapacity(processors, pools)
         self.free: list[list[float]] = [
-            [math.inf if amount is None else amount for amount in room] for room in self.rooms
+            [math.inf if amount is None else amount for amount in amounts] for amounts in self.capacity
         ]
 
     def change(self, event: CapacityChanged) -> None:
         """Set the capacity of a pool."""
         at = event.pool or 0
-        before = self.rooms[at]
-        self.rooms.change(at, PoolCapacity(event.processors, event.memory, event.gpus))
-        for resource, (has, had) in enumerate(zip(self.rooms[at], before, strict=True)):
+        before = self.capacity[at]
+        self.capacity.change(at, PoolCapacity(event.processors, event.memory, event.gpus))
+        for resource, (has, had) in enumerate(zip(self.capacity[at], before, strict=True)):
             self.free[at][resource] += (has or 0) - (had or 0)
 
     def take(self, job: Job, processors: int, times: int = 1) -> None:

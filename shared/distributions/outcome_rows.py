@@ -98,7 +98,7 @@ class OutcomeRows:
     def in_order(self, count: int | None = None) -> tuple[Rows, IntegerTable]:
         """Return the rows, shape (jobs, width), and their outcomes, shape (jobs, outcomes), oldest first.
 
-        `count` asks for the history as it was after so many jobs, at most `SPARE` jobs ago.
+        With `count`, the history is that after the first `count` jobs. At most `SPARE` jobs may have come since.
         """
         end = self.count if count is None else count
         return self._between(end - self._history, end)

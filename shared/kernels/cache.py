@@ -157,7 +157,7 @@ class KernelCache(FunctionCache):
         try:
             kept = read_private(self.file(sig))
             if sha256(kept[DIGEST:]).digest() != kept[:DIGEST]:
-                raise ValueError("its SHA-256 differs")
+                raise ValueError("its content does not match its SHA-256")
             payload = pickle.loads(kept[DIGEST:])  # noqa: S301 - nobody else can change the file
         except FileNotFoundError:
             return None

@@ -69,7 +69,7 @@ class HeadTracker:
     >>> heads.start(7)
     >>> first = heads.add(time=100, needed=4)
     >>> heads.end(160, 7, processors=4)
-    >>> heads.settle()
+    >>> heads.mark_ready()
     >>> int(heads.columns().ready_after[first])
     60
     """
@@ -81,8 +81,8 @@ class HeadTracker:
         self.counted_from: dict[int, int] = {}
         """Id of the first attempt that counts the job, for each job that is running or about to start."""
         self._new: list[tuple[int, int, int, int, int, int]] = []
-        self.settled = True
-        """Whether nothing has been released, and no attempt has been added, since the last `settle`."""
+        self.marked = True
+        """Whether nothing has been released, and no attempt has been added, since the last `mark_ready`."""
 
     def add(self, time: int, needed: int, *, keep: bool = True) -> int:
         """Add an attempt whose head needs so many processors of the running jobs, and return its id.
@@ -93,7 +93,7 @@ class HeadTracker:
         self.next_attempt += 1
         if keep:
             self._new.append((number, time, needed, len(self.counted_from), 0, NOT_READY))
-            self.settled = False
+            self.marked = False
         return number
 
     def start(self, job_number: int) -> None:
@@ -107,20 +107,20 @@ class HeadTracker:
     def end(self, time: int, job_number: int, processors: int) -> None:
         """Release the processors of a job."""
         if time > self.last_end:
-            self.settle()
-        self.last_end, self.settled = time, False
+            self.mark_ready()
+        self.last_end, self.marked = time, False
         self._merge()
         release(self._attempts, self.counted_from.pop(job_number), processors)
 
-    def settle(self) -> None:
+    def mark_ready(self) -> None:
         """Mark the heads that are ready, after all ends of the last instant have been applied."""
-        if not self.settled:
+        if not self.marked:
             self._merge()
             find_ready(self._attempts, self.last_end)
-            self.settled = True
+            self.marked = True
 
     def columns(self) -> TrackedHeads:
-        """Return the state of the kept attempts, as of the last `settle`."""
+        """Return the state of the kept attempts, as of the last `mark_ready`."""
         attempts = self._attempts
         ready = attempts[:, READY_AFTER] != NOT_READY
         return TrackedHeads(
@@ -147,12 +147,12 @@ class HeadTracker:
             "counted_from": list(self.counted_from.items()),
             "last_end": self.last_end,
             "next_attempt": self.next_attempt,
-            "settled": self.settled,
+            "settled": self.marked,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state that `snapshot` returned."""
         self._attempts = np.array(state["attempts"], np.int64).reshape(-1, READY_AFTER + 1)
         self.counted_from = dict(state["counted_from"])
-        self.last_end, self.next_attempt, self.settled = state["last_end"], state["next_attempt"], state["settled"]
+        self.last_end, self.next_attempt, self.marked = state["last_end"], state["next_attempt"], state["settled"]
         self._new = []

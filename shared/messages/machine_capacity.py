@@ -39,9 +39,9 @@ UNITS = {"processors": "processors", "memory": "MiB of memory", "gpus": "GPUs"}
 class MachineCapacity:
     """The capacity of each pool of a machine, counted from 0; a machine without pools counts as one pool.
 
-    >>> rooms = MachineCapacity(8, [Pool(name="cpu", processors=6), Pool(name="gpu", processors=2, gpus=4)])
-    >>> rooms.change(0, PoolCapacity(3))
-    >>> rooms.processors, rooms[1]
+    >>> capacity = MachineCapacity(8, [Pool(name="cpu", processors=6), Pool(name="gpu", processors=2, gpus=4)])
+    >>> capacity.change(0, PoolCapacity(3))
+    >>> capacity.processors, capacity[1]
     (5, PoolCapacity(processors=2, memory=None, gpus=4))
     """
 
@@ -62,11 +62,11 @@ class MachineCapacity:
     def __iter__(self) -> Iterator[PoolCapacity]:
         return iter(self._now)
 
-    def change(self, pool: int, room: PoolCapacity) -> None:
+    def change(self, pool: int, capacity: PoolCapacity) -> None:
         """Change the sizes of a pool. None keeps the present size."""
         before = self._now[pool]
-        self._now[pool] = before.changed(*room)
-        self.processors += room.processors - before.processors
+        self._now[pool] = before.changed(*capacity)
+        self.processors += capacity.processors - before.processors
 
     def require(self, what: str, pool: int | None, asked: tuple[int, int | None, int | None] = (0, None, None)) -> None:
         """Raise `LogViolation` if the pool does not exist, or `asked` exceeds both its present and its first capacity.
@@ -82,9 +82,9 @@ class MachineCapacity:
 
     def snapshot(self) -> list[list[int | None]]:
         """Return the capacity of each pool as plain values."""
-        return [list(room) for room in self._now]
+        return [list(capacity) for capacity in self._now]
 
     def restore(self, state: Sequence[Sequence[Any]]) -> None:
         """Restore the state that `snapshot` returned."""
-        self._now = [PoolCapacity(*room) for room in state]
-        self.processors = sum(room.processors for room in self._now)
+        self._now = [PoolCapacity(*amounts) for amounts in state]
+        self.processors = sum(pool.processors for pool in self._now)

@@ -223,7 +223,7 @@ class WaitForecastScores(FrozenModel):
     error_share: Finite | None = None
 
 
-class ForetoldScores(FrozenModel):
+class StartErrorScores(FrozenModel):
     """The errors of forecast starts against the actual starts, over `jobs` jobs, in seconds.
 
     `mean_error` is positive if the forecasts were too late on average. `late_share` is the share of forecasts that were
@@ -241,9 +241,9 @@ class ForetoldScores(FrozenModel):
 class PairedStartScores(FrozenModel):
     """Our own forecast at submission beside the site's first and last forecast, for exactly the same jobs."""
 
-    first: ForetoldScores
-    last: ForetoldScores
-    forecast: ForetoldScores
+    first: StartErrorScores
+    last: StartErrorScores
+    forecast: StartErrorScores
 
 
 class StartProbabilityScores(FrozenModel):
@@ -270,8 +270,8 @@ class ExpectedStartScores(FrozenModel):
     """
 
     queue: Whole | None = None
-    first: ForetoldScores
-    last: ForetoldScores
+    first: StartErrorScores
+    last: StartErrorScores
     paired: PairedStartScores | None = None
     bounded: Count = 0
     bound_coverage: Finite | None = None

@@ -150,7 +150,7 @@ class Advising:
         )
 
 
-def run_time_told(prediction: RunTimePrediction | None, risk: RiskOfRequests | None, requested_time: int) -> RunTime:
+def run_time_answer(prediction: RunTimePrediction | None, risk: RiskOfRequests | None, requested_time: int) -> RunTime:
     """Return the part of an answer about the run time. Without a histogram it has only a reason."""
     if prediction is None or risk is None:
         reason = "nothing is known of such jobs yet, or the run predicts no distributions (as --runtime experts does)"
@@ -216,7 +216,7 @@ def predicted_job(handler: PredictsRunTimes, job: JobSubmitted, accepted: float,
     """
     own = AlternativeShape(job.requested_processors, job.requested_time or 0)
     prediction, risk = handler.run_time_of(job), handler.cut_risk_of(job)
-    run_time = run_time_told(prediction, risk, own.requested_time)
+    run_time = run_time_answer(prediction, risk, own.requested_time)
     longest = max(handler.longest_request(job), own.requested_time)
     question = None if risk is None else RiskQuestion(risk, accepted, longest)
     jobs = [

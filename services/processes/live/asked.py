@@ -76,10 +76,10 @@ def asked(advises: Advising, shadows: ShadowReader | None = None) -> web.Applica
     made = web.Application(middlewares=[_asked_again, without_traceback])
     made.add_routes([web.get("/advice", answering(AdviceQuestion, advice))])
     if shadows is not None:
-        tells = shadows
+        answerer = shadows
 
         async def twin(question: TwinQuestion) -> FrozenModel:
-            return await tells.twin(question.cluster)
+            return await answerer.twin(question.cluster)
 
         made.add_routes([web.get("/twin", answering(TwinQuestion, twin))])
 

@@ -152,7 +152,7 @@ class Outcomes:
     def end(self, event: JobEnded) -> None:
         """Record the end of a job."""
         if event.time > self.heads.last_end:
-            self._settle()
+            self._resolve_heads()
         start, processors = self.running.pop(event.job_number)
         self.heads.end(event.time, event.job_number, processors)
         for pending in self.runs.pop(event.job_number, ()):
@@ -163,21 +163,21 @@ class Outcomes:
 
     def take_until(self, now: int) -> Iterator[CandidateOutcome]:
         """Yield the outcomes that are due by now. All jobs that ended by now must have been recorded."""
-        self._settle()
+        self._resolve_heads()
         while self.pending and self.pending[0][0] <= now:
             pending = heapq.heappop(self.pending)[-1]
             self.followed -= 1
             if pending.delayed is not None:
                 yield CandidateOutcome(pending.candidate, pending.delayed)
 
-    def _settle(self) -> None:
+    def _resolve_heads(self) -> None:
         """Find the heads that became ready at the last instant with ends, and the outcomes of their candidates.
 
         All ends of that instant must have been recorded.
         """
-        if self.heads.settled:
+        if self.heads.marked:
             return
-        self.heads.settle()
+        self.heads.mark_ready()
         heads = self.heads.columns()
         done = heads.ready | heads.hopeless
         if not done.any():

@@ -162,7 +162,7 @@ class Calibration:
 
     def _find_outcomes(self) -> None:
         """Score the candidates with known outcomes. Forget state that no other candidate needs."""
-        self.heads.settle()
+        self.heads.mark_ready()
         self._put_together()
         candidates = np.concatenate([self.candidates, *self.chunks])
         self.chunks, self.fresh, self.passed_over = [], 0, 0

@@ -8,9 +8,9 @@ from shadowtime.services.scoreboard.scores.event_probabilities import PARTS, Pro
 from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES, restored, storable
 from shadowtime.shared.messages import (
     ExpectedStartScores,
-    ForetoldScores,
     JobExpected,
     PairedStartScores,
+    StartErrorScores,
     WaitBound,
     moment,
 )
@@ -19,10 +19,10 @@ from shadowtime.shared.statistics import WaitQuantiles
 # Errors of expected starts.
 
 
-class ForetoldStarts:
+class StartErrors:
     """Running sums of the errors of expected starts; memory is constant. Whole numbers are summed exactly.
 
-    >>> starts = ForetoldStarts()
+    >>> starts = StartErrors()
     >>> starts.add(expected=130, start=100, ahead=60)
     >>> starts.add(expected=90, start=100, ahead=20)
     >>> scores = starts.scores()
@@ -48,10 +48,10 @@ class ForetoldStarts:
         self.ahead += ahead
         self.errors.add(abs(error))
 
-    def scores(self) -> ForetoldScores:
+    def scores(self) -> StartErrorScores:
         """Return the means, and the median."""
         jobs = self.jobs
-        return ForetoldScores(
+        return StartErrorScores(
             jobs=jobs,
             mean_absolute_error=self.absolute_error / jobs if jobs else None,
             median_absolute_error=self.errors.quantiles((0.5,))[0] if jobs else None,
@@ -82,8 +82,8 @@ class Expectations:
     """Sums over the started jobs of one queue, or of all queues; memory is constant."""
 
     def __init__(self) -> None:
-        self.site = {"first": ForetoldStarts(), "last": ForetoldStarts()}
-        self.paired: dict[str, ForetoldStarts] = {}
+        self.site = {"first": StartErrors(), "last": StartErrors()}
+        self.paired: dict[str, StartErrors] = {}
         """Sums over the jobs that also had a forecast; empty before the first such job."""
         self.bounded = 0
         self.covered = 0
@@ -111,7 +111,7 @@ class Expectations:
             self.site[name].add(word.start, start, start - word.forecasts)
         if forecast is not None:
             if not self.paired:
-                self.paired = {name: ForetoldStarts() for name in (*words, "forecast")}
+                self.paired = {name: StartErrors() for name in (*words, "forecast")}
             ours = ExpectedStart(start - wait + forecast, start - wait)
             for name, word in (words | {"forecast": ours}).items():
                 self.paired[name].add(word.start, start, start - word.forecasts)
@@ -152,7 +152,7 @@ class Expectations:
         """Restore the state that `snapshot` returned."""
         for score, sums in zip(self.site.values(), state["site"], strict=True):
             score.restore(sums)
-        self.paired = {name: ForetoldStarts() for name, _ in state["paired"]}
+        self.paired = {name: StartErrors() for name, _ in state["paired"]}
         for name, sums in state["paired"]:
             self.paired[name].restore(sums)
         self.bounded, self.covered, self.quantiles, self.bounds = state["bounds"]

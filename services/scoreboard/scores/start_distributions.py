@@ -140,7 +140,7 @@ class StartDistributions:
             self.waiting[job_number] = (forecast.starts_within, point, table_of(bounds))
 
     def reveal(self, job_number: int, wait: int) -> None:
-        """Score and drop a job's distributions once its wait is known, in seconds. A second start is not scored."""
+        """Score the forecasts of a job that has waited `wait` seconds, and drop them. A second start is not scored."""
         tables = self.waiting.pop(job_number, None)
         if tables is None:
             return

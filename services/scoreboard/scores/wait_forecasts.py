@@ -37,7 +37,7 @@ class WaitForecastErrors:
             self.waiting[job_number] = forecast.wait
 
     def reveal(self, job_number: int, wait: int) -> None:
-        """Score and drop the forecast of a job once its wait is known, in seconds. A second start is not scored."""
+        """Score the forecast of a job that has waited `wait` seconds, and drop it. A second start is not scored."""
         if job_number not in self.waiting:
             return
         forecast = self.waiting.pop(job_number)

@@ -24,14 +24,14 @@ class MachineState:
     def __init__(self, opened: ClusterOpened) -> None:
         self.waiting: dict[int, ShadowJob] = {}
         self.running: dict[int, ShadowJob] = {}
-        self._rooms = FreeResources(opened.processors, opened.pools or ())
+        self._resources = FreeResources(opened.processors, opened.pools or ())
 
     def __contains__(self, job_number: int) -> bool:
         return job_number in self.waiting or job_number in self.running
 
     def resize(self, event: CapacityChanged) -> None:
         """Change the capacity of a pool."""
-        self._rooms.change(event)
+        self._resources.change(event)
 
     def carry_out(self, decided: Start, now: int) -> JobStarted:
         """Start a job as decided, and return the event of its start.
@@ -46,7 +46,7 @@ class MachineState:
             raise ReplayError(f"the policy starts job {decided.job_number} at {now}, but the job does not wait")
         life.start, life.on, life.limit = now, decided.processors, decided.limit
         execution = life.execution()
-        if lacking := self._rooms.lacking(execution.job, decided.processors):
+        if lacking := self._resources.lacking(execution.job, decided.processors):
             raise ReplayError(f"the policy starts job {decided.job_number} at {now} on {lacking} free")
         self.place(life)
         return execution.started()
@@ -55,13 +55,13 @@ class MachineState:
         """Move a waiting job to the running jobs. It takes `life.on` processors, and its requested memory and GPUs."""
         number = life.job.job_number
         self.running[number] = self.waiting.pop(number)
-        self._rooms.take(life.execution().job, life.on)
+        self._resources.take(life.execution().job, life.on)
 
     def remove(self, life: ShadowJob) -> None:
         """Remove a running job from the machine, and free its resources."""
         if life.freed is not None:
             self.give_processors(life)
-        self._rooms.take(life.execution().job, life.on, -1)
+        self._resources.take(life.execution().job, life.on, -1)
         del self.running[life.job.job_number]
 
     def wait_again(self, life: ShadowJob) -> None:
@@ -84,7 +84,7 @@ class MachineState:
 
     def give_processors(self, life: ShadowJob, times: int = 1) -> None:
         """Take a job's processors, or free them if `times` is -1. Memory and GPUs do not change."""
-        self._rooms.free[life.job.pool or 0][0] -= times * life.on
+        self._resources.free[life.job.pool or 0][0] -= times * life.on
 
     def ends(self, now: int, *, presumed: bool) -> Iterator[tuple[int, int]]:
         """Yield job numbers and the end times known at `now`. With `presumed`, also yield presumed ends. O(running)."""
@@ -105,13 +105,13 @@ class MachineState:
         return {
             "waiting": [places[id(life)] for life in self.waiting.values()],
             "running": [places[id(life)] for life in self.running.values()],
-            "rooms": self._rooms.rooms.snapshot(),
-            "free": [[None if amount == inf else amount for amount in free] for free in self._rooms.free],
+            "rooms": self._resources.capacity.snapshot(),
+            "free": [[None if amount == inf else amount for amount in free] for free in self._resources.free],
         }
 
     def restore(self, state: Any, lives: Sequence[ShadowJob]) -> None:
         """Restore the state that `snapshot` returned. `lives` are the same lives, in the order of `places`."""
         self.waiting = {lives[at].job.job_number: lives[at] for at in state["waiting"]}
         self.running = {lives[at].job.job_number: lives[at] for at in state["running"]}
-        self._rooms.rooms.restore(state["rooms"])
-        self._rooms.free = [[inf if amount is None else amount for amount in free] for free in state["free"]]
+        self._resources.capacity.restore(state["rooms"])
+        self._resources.free = [[inf if amount is None else amount for amount in free] for free in state["free"]]

@@ -25,7 +25,7 @@ def ranks(most: int) -> Integers:
 
 
 class WaitGroup:
-    """The waits of similar jobs, oldest first, and the number of last waits in a row that exceeded their bounds.
+    """The waits of similar jobs, oldest first, and how many waits in a row have just exceeded their bounds.
 
     A bound costs O(log n), a wait O(log n). A change point costs O(keep) more, a recomputed autocorrelation O(500).
 

@@ -54,23 +54,23 @@ class Sender:
         if (size := max(len(value) for value, _ in messages)) > self._most:
             raise MessageSizeTooLargeError(f"a message has {size} bytes; the limit is {self._most}")
         own = Outgoing(key, messages, asyncio.get_running_loop().create_future())
-        place = topic, partition
-        if place in self._waiting:
-            self._waiting[place].append(own)
+        tp = topic, partition
+        if tp in self._waiting:
+            self._waiting[tp].append(own)
         else:
-            self._waiting[place] = [own]
-            task = asyncio.create_task(self._fill_all(place))
+            self._waiting[tp] = [own]
+            task = asyncio.create_task(self._fill_all(tp))
             self._filling.add(task)
             task.add_done_callback(self._filling.discard)
 
         return await own.under_way
 
-    async def _fill_all(self, place: tuple[str, int]) -> None:
+    async def _fill_all(self, tp: tuple[str, int]) -> None:
         """Put the waiting messages of a partition into batches, until none waits."""
-        while outgoing := self._waiting[place]:
-            self._waiting[place] = []
+        while outgoing := self._waiting[tp]:
+            self._waiting[tp] = []
             try:
-                batch = await self._filled(place, outgoing)
+                batch = await self._filled(tp, outgoing)
             except Exception as error:
                 batch = [error] * len(outgoing)
 
@@ -82,13 +82,13 @@ class Sender:
                 else:
                     own.under_way.set_result(batches)
 
-        del self._waiting[place]
+        del self._waiting[tp]
 
     async def _filled(
-        self, place: tuple[str, int], outgoing: Sequence[Outgoing]
+        self, tp: tuple[str, int], outgoing: Sequence[Outgoing]
     ) -> Sequence[list[Awaitable[Any]] | Exception]:
         """Send the messages in batches. For each run, return the futures of the batches that have its messages."""
-        topic, partition = place
+        topic, partition = tp
         batch = self.producer.create_batch()
         sent: list[Awaitable[Any]] = []
         span = []

@@ -32,28 +32,28 @@ class LogReader:
         KafkaError
             If Kafka cannot deliver them.
         """
-        consumer, place = await self._connected(), TopicPartition(topic, partition)
-        first = (await consumer.beginning_offsets([place]))[place]
-        end = (await consumer.end_offsets([place]))[place]
+        consumer, tp = await self._connected(), TopicPartition(topic, partition)
+        first = (await consumer.beginning_offsets([tp]))[tp]
+        end = (await consumer.end_offsets([tp]))[tp]
         start, stop = max(start, first), end if stop is None else min(stop, end)
         if start >= stop:
             return
-        consumer.assign([place])
+        consumer.assign([tp])
         try:
-            consumer.seek(place, start)
-            while await consumer.position(place) < stop:
-                batch = await consumer.getmany(place, timeout_ms=1000, max_records=PART)
-                records = [record for record in batch.get(place, ()) if record.offset < stop]
+            consumer.seek(tp, start)
+            while await consumer.position(tp) < stop:
+                batch = await consumer.getmany(tp, timeout_ms=1000, max_records=PART)
+                records = [record for record in batch.get(tp, ()) if record.offset < stop]
                 if records:
                     yield records
         finally:
-            if place in consumer.assignment():
-                consumer.pause(place)  # else it keeps fetching, which delays its other requests
+            if tp in consumer.assignment():
+                consumer.pause(tp)  # else it keeps fetching, which delays its other requests
 
     async def end(self, topic: str, partition: int) -> int:
         """Return the offset behind the last record; raise `KafkaError` if Kafka does not answer."""
-        consumer, place = await self._connected(), TopicPartition(topic, partition)
-        return int((await consumer.end_offsets([place]))[place])
+        consumer, tp = await self._connected(), TopicPartition(topic, partition)
+        return int((await consumer.end_offsets([tp]))[tp])
 
     async def _connected(self) -> AIOKafkaConsumer:
         if self._consumer is None:

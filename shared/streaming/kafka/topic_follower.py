@@ -69,9 +69,9 @@ class KafkaFollower:
             log.warning("%s: %s; trying again", self._topic, reason_of(error))
             return []
 
-    def behind(self, place: TopicPartition, offset: int) -> int:
+    def behind(self, tp: TopicPartition, offset: int) -> int:
         """Return the known number of records in a partition from an offset on."""
-        return max(0, (self._consumer.highwater(place) or 0) - offset)
+        return max(0, (self._consumer.highwater(tp) or 0) - offset)
 
 
 class TopicFollower(KafkaFollower):
@@ -122,13 +122,13 @@ class GroupFollower(KafkaFollower):
         known: Offsets = {}
         with suppress(TimeoutError):
             async with asyncio.timeout(POSITION_SECONDS):
-                for place in self._consumer.assignment():
-                    known[place] = await self._consumer.position(place)
+                for tp in self._consumer.assignment():
+                    known[tp] = await self._consumer.position(tp)
         return known
 
     async def commit(self, offsets: Offsets) -> None:
         """Commit these offsets. Partitions that this member no longer owns are left out."""
-        owned = {place: offset for place, offset in offsets.items() if place in self._consumer.assignment()}
+        owned = {tp: offset for tp, offset in offsets.items() if tp in self._consumer.assignment()}
         try:
             if owned:
                 await self._consumer.commit(owned)
@@ -137,16 +137,16 @@ class GroupFollower(KafkaFollower):
 
     async def go_back(self) -> None:
         """Go back to the committed offsets."""
-        for place in self._consumer.assignment():
-            committed = await self._consumer.committed(place)
+        for tp in self._consumer.assignment():
+            committed = await self._consumer.committed(tp)
             if committed is None:
-                await self._consumer.seek_to_beginning(place)
+                await self._consumer.seek_to_beginning(tp)
             else:
-                self._consumer.seek(place, committed)
+                self._consumer.seek(tp, committed)
 
     def lag(self, positions: Offsets) -> int:
         """Return the known number of records from these positions on."""
-        return sum(self.behind(place, offset) for place, offset in positions.items())
+        return sum(self.behind(tp, offset) for tp, offset in positions.items())
 
 
 # A subscription to a topic from outside the pipeline. It has no consumer group and commits nothing, and no stage waits

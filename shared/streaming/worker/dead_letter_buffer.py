@@ -50,7 +50,7 @@ class DeadLetters:
             if not letters:
                 return
             await self._stream.dead_letter(list(letters.values()))
-            for place, (record, reason) in letters.items():
-                del self._letters[place]
+            for key, (record, reason) in letters.items():
+                del self._letters[key]
                 log.error("dead letter: %s", reason, extra={"partition": record.partition, "offset": record.offset})
             self._metrics.dead_letters.inc(len(letters))

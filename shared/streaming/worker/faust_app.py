@@ -81,54 +81,54 @@ class BatchConsumer(driver.Consumer):
         if not self.flow_active:
             await self.perform_seek()
             return
-        for place, batch in records.items():
-            if active is None or place in active or place in self._buffered_partitions:
+        for tp, batch in records.items():
+            if active is None or tp in active or tp in self._buffered_partitions:
                 # a rebalance must not wait until there is room
-                await self.wait_first(self._hand_over(place, batch, generation), self.suspend_flow.wait())
+                await self.wait_first(self._hand_over(tp, batch, generation), self.suspend_flow.wait())
 
         nothing: list[Any] = []
         for record in nothing:  # faust iterates over what is left
             yield record
 
-    async def _hand_over(self, place: Any, batch: Sequence[Any], generation: int) -> None:
+    async def _hand_over(self, tp: Any, batch: Sequence[Any], generation: int) -> None:
         """Hand over the records of one partition that were not handed over before."""
         if self._commit_every is not None and self._n_acked >= self._commit_every:
             self._n_acked = 0
             await self.commit()
         await self.app.flow_control.acquire()
-        self.app.monitor.stream_inbound_time[place] = time.monotonic()
+        self.app.monitor.stream_inbound_time[tp] = time.monotonic()
         for record in batch:
             await self.receiver.ready()
             if not self.flow_active or self.app.consumer_generation_id != generation:
                 return
-            read, offset = self._read_offset[place], record.offset
+            read, offset = self._read_offset[tp], record.offset
             if read is not None and offset < read:
-                self.receiver.went_back(place.partition, read)
+                self.receiver.went_back(tp.partition, read)
                 continue
-            self.await_handling(place, offset)
-            self._next[place] = offset + 1
-            self.receiver.receive(self._to_message(place, record))
-            self._read_offset[place] = offset
+            self.await_handling(tp, offset)
+            self._next[tp] = offset + 1
+            self.receiver.receive(self._to_message(tp, record))
+            self._read_offset[tp] = offset
 
-    def await_handling(self, place: Any, offset: int) -> None:
+    def await_handling(self, tp: Any, offset: int) -> None:
         """Note that a record is to be handled: no offset behind it may be committed before `handled`."""
-        self._unhandled[place][offset] = None
+        self._unhandled[tp][offset] = None
 
-    def handled(self, place: Any, offset: int) -> None:
+    def handled(self, tp: Any, offset: int) -> None:
         """Note that a record was handled, or that its receiver has left it in the log."""
-        self._unhandled[place].pop(offset, None)
+        self._unhandled[tp].pop(offset, None)
         self._n_acked += 1
 
     def _filter_tps_with_pending_acks(self, topics: Any = None) -> Iterator[Any]:
-        return (place for place in self._next if topics is None or place in topics or place.topic in topics)
+        return (tp for tp in self._next if topics is None or tp in topics or tp.topic in topics)
 
     def _filter_committable_offsets(self, tps: Iterable[Any]) -> dict[Any, int]:
-        first = {place: self._first_unhandled(place) for place in tps}
-        return {place: offset for place, offset in first.items() if offset > (self._committed_offset[place] or 0)}
+        first = {tp: self._first_unhandled(tp) for tp in tps}
+        return {tp: offset for tp, offset in first.items() if offset > (self._committed_offset[tp] or 0)}
 
-    def _first_unhandled(self, place: Any) -> int:
-        unhandled, left = self._unhandled[place], self.receiver.first_left(place.partition)
-        first = next(iter(unhandled)) if unhandled else self._next[place]
+    def _first_unhandled(self, tp: Any) -> int:
+        unhandled, left = self._unhandled[tp], self.receiver.first_left(tp.partition)
+        first = next(iter(unhandled)) if unhandled else self._next[tp]
         return first if left is None else min(first, left)
 
     async def on_partitions_revoked(self, revoked: Any) -> None:
@@ -136,17 +136,17 @@ class BatchConsumer(driver.Consumer):
         self._forget(revoked)
         await super().on_partitions_revoked(revoked)
 
-    def _forget(self, places: Iterable[Any]) -> None:
-        for place in places:
-            self._unhandled.pop(place, None)
-            self._next.pop(place, None)
+    def _forget(self, tps: Iterable[Any]) -> None:
+        for tp in tps:
+            self._unhandled.pop(tp, None)
+            self._next.pop(tp, None)
 
-    async def begin_again(self, place: Any) -> None:
+    async def begin_again(self, tp: Any) -> None:
         """Read a partition from its beginning, and forget all positions in it: another log has taken its place."""
-        self._forget([place])
-        self._committed_offset.pop(place, None)
-        await self._commit({place: 0})
-        await self.seek(place, 0)
+        self._forget([tp])
+        self._committed_offset.pop(tp, None)
+        await self._commit({tp: 0})
+        await self.seek(tp, 0)
 
 
 def deliver_batches(app: faust.App, receiver: Receiver) -> None:

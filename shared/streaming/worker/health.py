@@ -82,12 +82,12 @@ class WorkerHealth:
     def _owned(self) -> list[Any]:
         """Return the partitions of the stage's topic that this worker owns."""
         consumer = self._loop.app.consumer
-        return [place for place in (consumer.assignment() if consumer else ()) if place.topic == self._loop.stage.reads]
+        return [tp for tp in (consumer.assignment() if consumer else ()) if tp.topic == self._loop.stage.reads]
 
     def _not_serving(self) -> tuple[str | None, float]:
         """Return why this worker does not serve all its partitions, and for how many seconds; None if it does."""
         owned, now = self._owned(), time.monotonic()
-        unread = [place.partition for place in owned if self._loop.app.consumer.highwater(place) is None]
+        unread = [tp.partition for tp in owned if self._loop.app.consumer.highwater(tp) is None]
         if owned and not unread:
             self._serving = now
             return None, 0.0
@@ -97,8 +97,8 @@ class WorkerHealth:
     def _lag(self) -> int:
         """Return the number of records of the topic that are not handled yet."""
         waiting = len(self._loop.turns) + self._loop.left
-        for place in self._owned():
-            high, read = self._loop.app.consumer.highwater(place), self._loop.read_offsets.get(place)
+        for tp in self._owned():
+            high, read = self._loop.app.consumer.highwater(tp), self._loop.read_offsets.get(tp)
             if high and read is not None:
                 waiting += max(0, high - 1 - read)
         return waiting

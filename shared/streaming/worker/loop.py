@@ -45,8 +45,8 @@ WAITING, WAITING_BYTES = 20_000, 64_000_000
 """The maximum numbers of records, and of their bytes, that wait for a turn. Beyond them, faust hands over no more."""
 
 WAITING_EACH = WAITING // 2, 20, 1
-"""The maximum number of waiting records of a run: if up to half, up to three quarters, or more of the room is taken.
-Further records are left in the log, so that no run takes the room of others."""
+"""The maximum number of waiting records of a run: if up to half, up to three quarters, or more of `WAITING` is used.
+Further records are left in the log, so that no run uses up the limit of the others."""
 
 LEFT_SECONDS = 1.0
 """Seconds until records in the log are read again after Kafka failed."""
@@ -68,7 +68,7 @@ class WorkerLoop:
         self._topic_is_new = False
         """Whether the topic was deleted and made again since Kafka was asked for the first time."""
         self._arrived = asyncio.Event()
-        self._room = asyncio.Event()
+        self._below_limit = asyncio.Event()
         self._partitions = settings.partitions
         self._left = LeftRecords()
         self._reading: asyncio.Task[None] | None = None
@@ -98,11 +98,11 @@ class WorkerLoop:
             self._arrived.set()
 
     async def ready(self) -> None:
-        """Return when there is room for a record. While too many wait for their turns, the caller waits, too."""
+        """Return when another record may wait for its turn. While too many wait, the caller waits, too."""
         await self._ready.wait()
         while self.turns.full:
-            self._room.clear()
-            await self._room.wait()
+            self._below_limit.clear()
+            await self._below_limit.wait()
 
     def receive(self, message: Any) -> None:
         """Put a record into the queue for its turn."""
@@ -180,19 +180,19 @@ class WorkerLoop:
         Left records of other runs on the way go into the queue, too: else each of many runs would read the same part.
         """
         part = self._left.next_part(key)
-        place, stop = TP(self.stage.reads, part.partition), part.last + 1
-        if place not in self._consumer.assignment():
+        tp, stop = TP(self.stage.reads, part.partition), part.last + 1
+        if tp not in self._consumer.assignment():
             self._left.drop(part.partition)
             return
         few = WAITING_EACH[1]
-        room = max(few, WAITING // 2 - len(self.turns))
-        taken = LeftReader(self._left, part, max(few, self._most_waiting()), room)
+        limit_of_all = max(few, WAITING // 2 - len(self.turns))
+        taken = LeftReader(self._left, part, max(few, self._most_waiting()), limit_of_all)
         try:
             async with aclosing(worker.read_again(part.partition, part.first, stop)) as log_parts:
                 async for records in log_parts:
                     for record in records:
                         if record.key is not None and (epoch := taken.epoch_of(record.key, record.offset)) is not None:
-                            self._consumer.await_handling(place, record.offset)
+                            self._consumer.await_handling(tp, record.offset)
                             self._put(worker, record.key, Received(record, epoch, time.monotonic()))
                     if taken.enough(key):
                         return
@@ -266,7 +266,7 @@ class WorkerLoop:
 
     async def _identify_doubtful(self, worker: StageWorker) -> None:
         """Check doubtful partitions; all partitions if the topic is new."""
-        owned = {place.partition for place in self.app.consumer.assignment() if place.topic == self.stage.reads}
+        owned = {tp.partition for tp in self.app.consumer.assignment() if tp.topic == self.stage.reads}
         new, self._topic_is_new = self._topic_is_new, False
         for partition in set(worker.doubtful) - owned:
             del worker.doubtful[partition]
@@ -286,7 +286,7 @@ class WorkerLoop:
         """Handle the next records of the runs whose turns come together."""
         turns = self._next_turns()
         items = [received for _, its in turns for received in its]
-        self._room.set()
+        self._below_limit.set()
         began = time.perf_counter()
         spent = await self.handle(worker, items)
         stages_own = sum(effort.seconds for effort in spent.values())
@@ -315,15 +315,15 @@ class WorkerLoop:
             await asyncio.sleep(FAILED_SECONDS)
 
         now, latency = time.time(), self.metrics.latency
-        places: dict[tuple[int, int], Any] = {}  # by stretch of a log: its partition; None if that log is gone
+        tps: dict[tuple[int, int], Any] = {}  # by stretch of a log: its partition; None if that log is gone
         for received in (*worker.take_done(), *left):
             message: Any = received.record
             stretch = message.partition, received.epoch
-            if stretch not in places:
-                places[stretch] = TP(self.stage.reads, message.partition) if worker.is_current(received) else None
-            if (place := places[stretch]) is not None:
+            if stretch not in tps:
+                tps[stretch] = TP(self.stage.reads, message.partition) if worker.is_current(received) else None
+            if (tp := tps[stretch]) is not None:
                 latency.observe(now - message.timestamp)
-                self._consumer.handled(place, message.offset)
+                self._consumer.handled(tp, message.offset)
 
         return spent
 
@@ -333,15 +333,18 @@ class WorkerLoop:
         A costly run has its turn alone.
         """
         turns: list[tuple[bytes | None, Sequence[Received]]] = []
-        room, size = self.settings.batch_size, 0
+        remaining, size = self.settings.batch_size, 0
         while not turns or (
-            room > 0 and size < SLICE_BYTES and len(turns) < TURNS_AT_ONCE and self.turns.next_within(UNEVEN_SECONDS)
+            remaining > 0
+            and size < SLICE_BYTES
+            and len(turns) < TURNS_AT_ONCE
+            and self.turns.next_within(UNEVEN_SECONDS)
         ):
-            key, items = self.turns.take(room, SLICE_BYTES)
+            key, items = self.turns.take(remaining, SLICE_BYTES)
             turns.append((key, items))
             if self.turns.is_costly(key):
                 break
-            room -= len(items)
+            remaining -= len(items)
             size += sum(len(received.record.value or b"") for received in items)
 
         return turns

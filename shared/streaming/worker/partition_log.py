@@ -217,31 +217,31 @@ class LeftReader:
     ----------
     part
         The records at which the reading begins.
-    most, most_of_all
+    limit, limit_of_all
         The maximum numbers of records that are taken: of a run, and of all runs.
     """
 
-    def __init__(self, left: LeftRecords, part: LeftPart, most: int, most_of_all: int) -> None:
+    def __init__(self, left: LeftRecords, part: LeftPart, limit: int, limit_of_all: int) -> None:
         self._left = left
         self._partition, self._start = part.partition, part.first
-        self._room: defaultdict[bytes, int] = defaultdict(lambda: most)
-        self._room_of_all = most_of_all
+        self._remaining: defaultdict[bytes, int] = defaultdict(lambda: limit)
+        self._remaining_of_all = limit_of_all
 
     def epoch_of(self, key: bytes, offset: int) -> int | None:
         """Return the number of the stretch of a record that is taken; None if the record is not taken."""
-        if not self._room[key] or key not in self._left:
+        if not self._remaining[key] or key not in self._left:
             return None
         part = self._left.next_part(key)
         if not part.spans(self._partition, offset):
             return None
-        if part.first < self._start or not self._room_of_all:
-            self._room[key] = 0  # earlier records of the run are not read, so later ones must not be
+        if part.first < self._start or not self._remaining_of_all:
+            self._remaining[key] = 0  # earlier records of the run are not read, so later ones must not be
             return None
         self._left.read(key, offset + 1, 1)
-        self._room[key] -= 1
-        self._room_of_all -= 1
+        self._remaining[key] -= 1
+        self._remaining_of_all -= 1
         return part.epoch
 
     def enough(self, key: bytes) -> bool:
         """Return whether nothing more is taken of a run."""
-        return not self._room[key] or not self._room_of_all or key not in self._left
+        return not self._remaining[key] or not self._remaining_of_all or key not in self._left

@@ -129,11 +129,11 @@ def memory_limit(groups: str | None = None, mounted: Path = CGROUPS) -> int:
             continue
         root, name = (mounted / "memory", "memory.limit_in_bytes") if controllers else (mounted, "memory.max")
         group = root / path.lstrip("/")
-        for place in (group, *group.parents):
-            if place == root.parent:
+        for folder in (group, *group.parents):
+            if folder == root.parent:
                 break
             with suppress(OSError, ValueError):  # no such file: the root of a container; "max": no limit
-                limits.append(int((place / name).read_text()))
+                limits.append(int((folder / name).read_text()))
 
     return min(limits)
 

@@ -45,8 +45,8 @@ MAX_STATE_BYTES = 128_000_000
 class RunLifecycle:
     """Advances the runs of a stage from event to event.
 
-    `quarantined` has the reasons of quarantined runs, by name. `altered` has the reasons why their stored states were
-    dropped, by name. `spent` has the work on each run, until it is cleared.
+    `quarantined` maps the name of each quarantined run to the reason. `altered` maps the name of each run whose stored
+    state was dropped to the reason. `spent` maps the name of a run to the work on it; the owner clears it.
 
     Parameters
     ----------

@@ -211,11 +211,11 @@ class RecordProcessor:
 
         Then all offsets in the log count anew: hand it over from its beginning, and call `keep_log` after that.
         """
-        places, store, stream = self._log(partition), self._context.store, self._context.stream
-        known = places.identity or await store.log_of(partition)
+        partition_log, store, stream = self._log(partition), self._context.store, self._context.stream
+        known = partition_log.identity or await store.log_of(partition)
         topic, doubt = await stream.topic_id(), self.doubtful.get(partition, -1)
         if known is None:
-            places.identify(f"{topic}/0")
+            partition_log.identify(f"{topic}/0")
             await self.keep_log(partition)
             return False
         former, _, count = known.rpartition("/")
@@ -224,14 +224,14 @@ class RecordProcessor:
         elif doubt >= 0 and await stream.end(partition) <= doubt:
             identity, why = f"{topic}/{int(count) + 1}", f"the log ends before offset {doubt}, which was handled"
         else:
-            places.identify(known)
+            partition_log.identify(known)
             self.doubtful.pop(partition, None)
             return False
 
-        if places.identity:
-            places.begin_again(identity)
+        if partition_log.identity:
+            partition_log.begin_again(identity)
         else:
-            places.identify(identity)
+            partition_log.identify(identity)
         self.doubtful.pop(partition, None)
         reason = f"partition {partition}: {why}; all of it is read anew, and events are judged by their sequence"
         log.error("%s: %s", self.stage.name, reason)
@@ -246,8 +246,8 @@ class RecordProcessor:
 
     def is_current(self, received: Received) -> bool:
         """Return whether a record is of the present log of its partition."""
-        places = self._log(received.record.partition)
-        return places.identity_of(received.epoch) == places.identity
+        partition_log = self._log(received.record.partition)
+        return partition_log.identity_of(received.epoch) == partition_log.identity
 
     async def take(self, partition: int) -> None:
         """Note the runs of a newly assigned partition, for `take_over`."""
@@ -415,8 +415,8 @@ class RecordProcessor:
                 break
             missing = envelope.sequence - run.state.sequence - 1
             if missing > 0:
-                place = f"sequence {envelope.sequence} of run {quote(name)} follows {run.state.sequence}"
-                self._letters.add(record, f"{place}: {missing} events are missing from the log")
+                gap = f"sequence {envelope.sequence} of run {quote(name)} follows {run.state.sequence}"
+                self._letters.add(record, f"{gap}: {missing} events are missing from the log")
                 at += 1
             else:
                 at += await self._advance(run, events[at:stop])
@@ -458,11 +458,11 @@ class RecordProcessor:
         If sequences counted, an event that was refused as too early could be applied later, when the stream goes back.
         A new sequence at an old offset may also mean that the log was replaced. Then the event is handed over again.
         """
-        places = self._log(run.partition)
+        partition_log = self._log(run.partition)
         behind = []
         for epoch, work in works:
             record, envelope = work
-            if record.offset > run.position.offset or places.identity_of(epoch) != run.position.log:
+            if record.offset > run.position.offset or partition_log.identity_of(epoch) != run.position.log:
                 behind.append((epoch, work))
             elif envelope.sequence > run.state.sequence:
                 self.doubt(run.partition, run.position.offset)
@@ -513,15 +513,15 @@ class RecordProcessor:
 
     async def _beginning(self, run: Run, record: Record) -> int | None:
         """Return the offset at which a run without stored state begins; None if the log does not have it any more."""
-        places = self._log(record.partition)
-        unsearched = places.unsearched()
+        partition_log = self._log(record.partition)
+        unsearched = partition_log.unsearched()
         if unsearched.start < unsearched.stop:
             async for records in self._context.stream.replay(record.partition, *unsearched):
                 for entry in records:
-                    places.find(entry.offset, entry.key, entry.value)
-            places.searched(unsearched.stop)
+                    partition_log.find(entry.offset, entry.key, entry.value)
+            partition_log.searched(unsearched.stop)
 
-        return places.beginning(run.name.encode())
+        return partition_log.beginning(run.name.encode())
 
     async def _follow(self, run: Run, start: int, stop: int | None) -> None:
         """Handle the events of a run between two offsets of the log, as far as their sequences follow."""

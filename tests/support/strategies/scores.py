@@ -6,7 +6,6 @@ from shadowtime.shared.messages.scores import (
     AdjustmentScores,
     CalibrationScores,
     ExpectedStartScores,
-    ForetoldScores,
     IntervalScores,
     PairedStartScores,
     PolicyScores,
@@ -17,6 +16,7 @@ from shadowtime.shared.messages.scores import (
     RunTimeScores,
     Scores,
     StartDistributionScores,
+    StartErrorScores,
     StartProbabilityScores,
     WaitBoundScores,
     WaitForecastScores,
@@ -48,7 +48,7 @@ RELIABILITIES = st.builds(
     ),
 )
 FORETOLD = st.builds(
-    ForetoldScores,
+    StartErrorScores,
     jobs=COUNTS,
     mean_error=st.none() | NUMBERS,
     **dict.fromkeys(("mean_absolute_error", "median_absolute_error", "late_share", "mean_ahead"), SHARES),

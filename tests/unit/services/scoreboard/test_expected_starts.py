@@ -29,9 +29,9 @@ from shadowtime.shared.messages.envelope import (
 from shadowtime.shared.messages.predictions import WaitBound, WaitForecast
 from shadowtime.shared.messages.scores import (
     ExpectedStartScores,
-    ForetoldScores,
     PairedStartScores,
     Scores,
+    StartErrorScores,
     StartProbabilityScores,
 )
 from shadowtime.testing.examples import examples
@@ -152,13 +152,13 @@ def bounds(seconds: int | None) -> tuple[WaitBound, ...]:
     )
 
 
-def foretold(words: Iterable[tuple[int, int]], starts: Sequence[int]) -> ForetoldScores:
+def foretold(words: Iterable[tuple[int, int]], starts: Sequence[int]) -> StartErrorScores:
     """Return the scores of starts that were foretold at some moments, by their definitions."""
     errors, ahead = [], []
     for (word, said), start in zip(words, starts, strict=True):
         errors.append(word - start)
         ahead.append(start - said)
-    return ForetoldScores(
+    return StartErrorScores(
         jobs=len(errors),
         mean_absolute_error=fmean(map(abs, errors)),
         median_absolute_error=median_low(map(abs, errors)),

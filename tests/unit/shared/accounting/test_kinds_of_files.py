@@ -185,7 +185,7 @@ def test_the_time_of_eligibility_is_told_where_it_is_the_submission(tmp_path: Pa
     from shadowtime.replayer.logs.quality import columns_of, lacks_of
 
     trace = trace_of(tmp_path, GOOD)
-    assert "when jobs became eligible" not in {lack.what for lack in lacks_of(columns_of(trace), trace.tells)}
+    assert "when jobs became eligible" not in {lack.what for lack in lacks_of(columns_of(trace), trace.stated_columns)}
 
 
 # Tables.

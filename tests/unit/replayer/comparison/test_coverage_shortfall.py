@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.comparison.wait_coverage import coverage_told
+from shadowtime.replayer.comparison.wait_coverage import coverage_shortfall
 
 
 def row(grouping: str, coverage: float | None, high: float | None = None, queue: int | str = "all") -> dict[str, Any]:
@@ -32,4 +32,4 @@ def row(grouping: str, coverage: float | None, high: float | None = None, queue:
     ],
 )
 def test_every_row_counts(rows: list[dict[str, Any]], told: str) -> None:
-    assert coverage_told(rows) == told
+    assert coverage_shortfall(rows) == told
