@@ -1,11 +1,11 @@
-"""Write docs/reference/, and the map in docs/architecture.md, from the code: `python docs/generate.py`."""
+"""Write docs/reference/, and a drawing in docs/architecture.md, from the code: `python docs/generate.py`."""
 
 import types
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-from package_map import PAGE, rows
+from package_map import rows
 from pydantic.fields import FieldInfo
 
 from shadowtime.__main__ import GROUPS
@@ -22,6 +22,7 @@ from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.worker.run import TRANSITIONS
 
 FOLDER = Path(__file__).parent / "reference"
+PAGE = Path(__file__).parent / "architecture.md"
 HEAD = "<!-- Written by docs/generate.py; what stands here is changed in the code. -->\n"
 
 
@@ -287,6 +288,16 @@ def frames() -> str:
     return page("Columns and scores", *parts)
 
 
+def packages() -> str:
+    """Return the page of all packages."""
+    return page(
+        "Packages",
+        "The lowest packages come first. A package may also import its own parts, the package around it, and the "
+        "modules that lie in `shared/` itself. [Architecture](../architecture.md) has the rules.\n",
+        table(("package", "modules", "what it is", "imports"), rows()),
+    )
+
+
 def _linked(text: str) -> str:
     return sentence(
         text.replace("(algorithms.md#bounded-slowdown)", "([rule](../algorithms.md#bounded-slowdown))")
@@ -317,13 +328,13 @@ def pages() -> dict[str, str]:
         "metrics.md": metrics(),
         "settings.md": settings(),
         "frames.md": frames(),
+        "packages.md": packages(),
     }
 
 
 def architecture() -> str:
-    """Return docs/architecture.md with today's map of the packages."""
-    page = between(PAGE.read_text(), "map", table(("package", "modules", "what it is", "imports"), rows()))
-    return between(page, "phases", phases())
+    """Return docs/architecture.md with today's drawing of the phases of a run."""
+    return between(PAGE.read_text(), "phases", phases())
 
 
 def between(page: str, name: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""The map of the packages in docs/architecture.md, made from their imports: which package needs which."""
+"""The map of the packages in docs/reference/packages.md, made from their imports: which package needs which."""
 
 import ast
 from collections.abc import Iterator
@@ -7,7 +7,6 @@ from pathlib import Path
 
 from shadowtime.shared.cli.paths import ROOT
 
-PAGE = ROOT / "docs" / "architecture.md"
 FOLDERS = ("shared", "services", "replayer", "dashboards", "stack")
 
 

@@ -438,7 +438,7 @@ def test_what_is_written_to_the_follower_s_folder_becomes_events_and_figures(
 
 
 def test_no_container_ever_lacked_memory(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    """From the first start through replays and kills; the figures are those of docs/compose.md."""
+    """From the first start through replays and kills; the figures are those of docs/cost.md."""
     images = {each["Config"]["Image"] for each in project.containers().values()}
     sizes = json.loads(project.docker("inspect", "--type", "image", *sorted(images)))
     with capsys.disabled():
