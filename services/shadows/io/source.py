@@ -105,6 +105,7 @@ class ShadowSource:
 
     name: ClassVar[str] = "shadow"
     takes: ClassVar[frozenset[str]] = frozenset()
+    seen_once: ClassVar[bool] = False
     first: ClusterOpened
     paired: PairedLogs
 
