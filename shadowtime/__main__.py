@@ -31,6 +31,7 @@ GROUPS = {
         "ask": ("services.processes.command_line", "bound the wait of a job that one might submit now"),
         "watch": ("services.processes.command_line", "show the messages of a topic as they come"),
         "rebuild": ("services.processes.command_line", "make the state of a stage anew from its topic"),
+        "remove": ("services.processes.command_line", "remove a run and all its state"),
         "topics": ("services.processes.command_line", "create the topics that are missing"),
         "settings": ("services.processes.command_line", "print every setting with its flag and value"),
         "asyncapi": ("services.processes.command_line", "print the topics as an AsyncAPI document"),

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -110,6 +111,39 @@ def rebuild_stage(
             say(f"{stage}: nothing to rebuild: it has answered for no run of its topic yet")
 
     asyncio.run(_interruptible(work()))
+
+
+@app.command("remove", context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def remove(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(help="Name of the run, such as mine/shadow/easy.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be removed.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Remove a run that goes on, too.")] = False,
+    keep_metrics: Annotated[bool, typer.Option("--keep-metrics", help="Leave its series in VictoriaMetrics.")] = False,
+    metrics_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Key with which VictoriaMetrics deletes: its deleteAuthKey.")
+    ] = None,
+) -> None:
+    """Remove a run: its state of all stages, followers and shadows in Redis, and its series in VictoriaMetrics.
+
+    Its messages stay in Kafka until their retention is over. Until then, begin no other run of this name.
+    """
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.services.processes.removal import Removal, RemovalRefused, remove_run
+        from shadowtime.shared.streaming import read_secret, read_settings
+
+    settings = read_settings(context.args, "admin")
+    start_logging(settings.log_format, "remove", logging.WARNING)
+    try:
+        key = None if metrics_key is None else read_secret(metrics_key)
+        lines = asyncio.run(remove_run(settings, run, Removal(dry_run, force, keep_metrics, key)))
+    except (RemovalRefused, ValueError) as error:
+        raise SettingsError(str(error)) from None
+    say("would be removed:" if dry_run else "removed:")
+    for line in lines:
+        say(f"  {line}")
 
 
 @app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)

@@ -60,6 +60,7 @@ PARSED = {
     "live": "serves until it is ended: tests/integration/live",
     "serve": "serves until it is ended: every test with workers",
     "rebuild": "needs its stage stopped: tests/integration/faults",
+    "remove": "needs a run that is over: tests/integration/removal",
     "topics": "tests/integration/faults/test_rights.py",
     "stack": "takes the ports of this machine: tests/integration/stack",
     "dashboards": "needs a Grafana: tests/integration/dashboards; writes into the checkout: test_generate.py",

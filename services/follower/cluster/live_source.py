@@ -121,6 +121,9 @@ class LiveSource(Source, Protocol):
     load: SourceLoad
     takes: ClassVar[frozenset[str]]
     """Fields of `FollowOptions` that this source reads, in addition to the fields that every source reads."""
+    seen_once: ClassVar[bool]
+    """Whether each observation is available only once. Then observations are stored with the published state. The state
+    of any other source follows from an earlier snapshot and the events published since."""
 
     @property
     def over(self) -> bool:

@@ -27,6 +27,10 @@ def as_queued(observations: Mapping[LifeKey, JobObservation], lives: KnownLives)
     return priorities([(job, -priority) for priority, job in sorted(waiting)], known_priorities)
 
 
+ROOM, STEP = 2**20, 2**10
+"""The least priority, and the difference of two neighbours, when all priorities are published anew."""
+
+
 def priorities(order: Sequence[tuple[Job, int]], priorities_known: Mapping[Job, int]) -> dict[Job, int]:
     """Return a priority for each job, so that all are in order, the largest first. O(jobs log jobs).
 
@@ -35,46 +39,66 @@ def priorities(order: Sequence[tuple[Job, int]], priorities_known: Mapping[Job, 
     order
         Jobs in order of the queue, each with its actual priority. Jobs of equal priority are in order of `Job`.
     priorities_known
-        Published priorities of jobs. As many jobs as possible keep theirs.
+        Published priorities of jobs. As many jobs as possible keep theirs. If there is no number left between two
+        jobs, their neighbours are renumbered, in a range that is doubled until it has enough numbers.
 
     Examples
     --------
-    >>> a, b, c = (0, 1), (0, 2), (9, 3)
+    >>> a, b, c, d = (0, 1), (0, 2), (9, 3), (9, 4)
     >>> priorities([(a, 300), (c, 200), (b, 100)], {a: 290, b: 190, c: 90})
     {(0, 1): 290, (9, 3): 200, (0, 2): 190}
-    >>> priorities([(a, 9), (c, 8), (b, 7)], {a: 5, b: 4, c: 3})  # there is no number between 5 and 4
-    {(0, 1): 9, (9, 3): 8, (0, 2): 7}
+    >>> priorities([(a, 19), (b, 18), (c, 17)], {a: 9, b: 8})  # all but the new job have aged
+    {(0, 1): 9, (0, 2): 8, (9, 3): 4}
+    >>> priorities([(a, 9), (d, 8), (c, 7), (b, 6)], {a: 90, c: 5, b: 4})  # there is no number between 5 and 4
+    {(0, 1): 90, (9, 4): 8, (9, 3): 5, (0, 2): 4}
+    >>> priorities([(a, 9), (c, 8), (b, 7)], {a: 5, b: 4})
+    {(0, 1): 1051648, (9, 3): 1050624, (0, 2): 1049600}
     """
+    if not priorities_known:
+        return dict(order)
     kept = _longest([(-priorities_known[job], job) if job in priorities_known else None for job, _ in order])
-    assigned: dict[Job, int] = {}
-    at = 0
-    while at < len(order):
-        if at in kept:
-            assigned[order[at][0]] = priorities_known[order[at][0]]
+    own = [priority for _, priority in order]
+    assigned = {at: priorities_known[order[at][0]] for at in kept}
+    at, size = 0, len(order)
+    while at < size:
+        if at in assigned:
             at += 1
             continue
-
-        until = next((place for place in range(at, len(order)) if place in kept), len(order))
-        above = assigned[order[at - 1][0]] if at else None
-        below = priorities_known[order[until][0]] if until < len(order) else None
-        new = _between([priority for _, priority in order[at:until]], above, below)
-        if new is None:
-            return dict(order)
-        assigned |= {order[place][0]: value for place, value in zip(range(at, until), new, strict=True)}
+        first, until = at, at
+        while until < size and until not in assigned:
+            until += 1
+        new, wider = _between(own[first:until], assigned.get(first - 1), assigned.get(until), anew=False), 1
+        while new is None:
+            first, until, wider = max(0, first - wider), min(size, until + wider), 2 * wider
+            while until < size and until not in assigned:
+                until += 1
+            if first == 0 and until == size:
+                new = [ROOM + STEP * place for place in range(size, 0, -1)]
+            else:
+                new = _between(own[first:until], assigned.get(first - 1), assigned.get(until), anew=True)
+        assigned |= zip(range(first, until), new, strict=True)
         at = until
 
-    return assigned
+    return {job: assigned[place] for place, (job, _) in enumerate(order)}
 
 
-def _between(own: Sequence[int], above: int | None, below: int | None) -> list[int] | None:
-    """Return descending numbers between two limits: the `own` priorities if they fit; None if there are too few."""
+def _between(own: Sequence[int], above: int | None, below: int | None, *, anew: bool) -> list[int] | None:
+    """Return descending numbers between two limits; None if there are too few.
+
+    They are the `own` priorities if they fit, unless these are far from the limit above and nothing is below: numbers
+    near 0 would leave no room for later jobs. Jobs that are numbered `anew` get at most half of the numbers.
+    """
     falling = all(before >= after for before, after in pairwise(own))
     fits = (above is None or own[0] < above) and (below is None or own[-1] > below)
-    if falling and fits:
+    near = above is None or below is not None or 2 * own[-1] >= above
+    if falling and fits and near and not anew:
         return list(own)
-    if above is None or below is None or above - below <= len(own):
+    if above is None:
+        return None if below is None else [below + STEP * number for number in range(len(own), 0, -1)]
+    room = above - (-1 if below is None else below)
+    if room <= (2 * len(own) if anew else len(own)):
         return None
-    step = (above - below) / (len(own) + 1)
+    step = room / (len(own) + 1) if below is not None else min(room / (len(own) + 1), STEP)
     return [above - max(int(step * number), number) for number in range(1, len(own) + 1)]
 
 

@@ -8,11 +8,15 @@ The rules are those of a stage's worker (`shared/streaming/worker/stage_worker.p
    with the same sequence numbers, so that consumers drop duplicates.
 3. The log may be ahead of the stored state, if Redis lost its last second. Then the events of the log are read back,
    and count as published.
+4. A transaction stores the events themselves in a journal. A snapshot of the state replaces the journal now and then:
+   its cost is at most 1 / `SHARE` of the time. After a restart, the events of the journal count as published, too.
+   A source whose observations are `seen_once` has a snapshot in each transaction.
 """
 
 import logging
 import os
-from asyncio import create_task, sleep
+import time
+from asyncio import CancelledError, create_task, sleep
 from collections.abc import Sequence
 from contextlib import suppress
 from secrets import token_hex
@@ -41,6 +45,12 @@ STORE = "follow"
 
 BATCH = 1_000
 """Number of events at which a transaction is full: no further instant is added."""
+
+SHARE = 200
+"""Least ratio of the seconds between two snapshots to the seconds that a snapshot takes."""
+
+LEAST_SECONDS, IDLE_SECONDS = 10.0, 3_600.0
+"""Least seconds between two snapshots, and between two snapshots without an event between them."""
 
 RIVALS = 5
 """Number of fenced transactions in a row after which another follower of the run is assumed."""
@@ -74,6 +84,9 @@ class Follower:
         self._offset = -1
         self._log = ""
         self._rivals = 0
+        self._journal = 0
+        """Number of events since the last snapshot."""
+        self._stored_at = self._cost = 0.0
         self.owner = f"process {os.getpid()} on {gethostname()} {token_hex(8)}".encode()
 
     async def follow(self) -> None:
@@ -95,9 +108,11 @@ class Follower:
                     while True:
                         await self._publish_complete()
                         backoff.reset()
+                        if self._due() or (self.source.over and self._journal):
+                            await self._commit([], self.sequence, whole=True)
                         if self.source.over:
                             return
-                        await self.source.listen()
+                        await self._listen()
                 except (StoreError, BusError, KafkaError, OSError) as error:
                     self._rivals = self._rivals + 1 if isinstance(error, FencedError) else 0
                     if self._rivals >= RIVALS:
@@ -112,6 +127,21 @@ class Follower:
                 await self._store.release(self.run, self.owner)
             await self._disconnect()
             await self.source.close()
+
+    async def _listen(self) -> None:
+        """Wait for new facts. If the process is ended meanwhile, store a snapshot: another version may continue."""
+        try:
+            await self.source.listen()
+        except CancelledError:
+            if self._journal:
+                with suppress(StoreError, BusError, KafkaError, OSError):
+                    await self._commit([], self.sequence, whole=True)
+            raise
+
+    def _due(self) -> bool:
+        """Return whether a snapshot may be taken: the last one is old enough for its cost."""
+        rest = LEAST_SECONDS if self._journal else IDLE_SECONDS  # also then: the positions in the logs have moved
+        return time.monotonic() >= self._stored_at + max(rest, SHARE * self._cost)
 
     async def claim(self) -> None:
         """Claim the run. Raise `FollowError` if another process claims it, and is alive."""
@@ -151,6 +181,9 @@ class Follower:
             self._require_same(ClusterOpened.model_validate(state["opened"]))
             self.source.restore(state["source"])
             self.source.names.restore(await self._store.read_model(self.run))
+            for stored_event in saved.journal:
+                self.source.published(Envelope.from_bytes(stored_event).event)
+            self._journal, self._stored_at = len(saved.journal), time.monotonic()
 
         await self._connect()
         async for record in read_log(self._settings, JOBS, self._partition, self._offset + 1):
@@ -158,7 +191,7 @@ class Follower:
                 await self._read_back(envelope, record.offset)
         if self.sequence > stored:
             log.warning("the log of run %s is %d events ahead of Redis", quote(self.run), self.sequence - stored)
-            await self._commit([], stored)
+            await self._commit([], stored, whole=True)
         elif saved is None:
             await self._begin(None)
 
@@ -211,14 +244,17 @@ class Follower:
             events: list[Event] = [self.opened] if self.sequence < 0 else []
             while len(events) < BATCH and self.source.next_time() is not None:
                 events += self.source.next_instant()
-            await self._commit(events, self.sequence)
+            if events:  # there are none while the source repeats the events of the journal
+                whole = self.sequence < 0 or self.source.seen_once or self._due()
+                await self._commit(events, self.sequence, whole=whole)
 
-    async def _commit(self, events: Sequence[Event], stored: int) -> None:
+    async def _commit(self, events: Sequence[Event], stored: int, *, whole: bool) -> None:
+        """Commit and deliver events. With `whole`, a snapshot of the state replaces the journal."""
         outputs = [
             Envelope(run=self.run, cluster=self.opened.cluster, sequence=number, event=event).to_bytes()
             for number, event in enumerate(events, self.sequence + 1)
         ]
-        state = {"opened": self.opened.model_dump(mode="json"), "source": self.source.snapshot()}
+        snapshot = self._snapshot() if whole else None
         await self._store.commit(
             Transaction(
                 run=self.run,
@@ -226,8 +262,8 @@ class Follower:
                 sequence=self.sequence + len(events),
                 offset=self._offset,
                 partition=self._partition,
-                snapshot=orjson.dumps(state),
-                inputs=(),
+                snapshot=snapshot,
+                inputs=() if whole else outputs,
                 outputs=outputs,
                 delivered=self._delivered,
                 read_model=self.source.names.take_fresh(),
@@ -236,7 +272,17 @@ class Follower:
         )
         self.sequence += len(events)
         self._rivals = self._delivered = 0
+        self._journal = 0 if whole else self._journal + len(events)
         await self._deliver(outputs)
+
+    def _snapshot(self) -> bytes:
+        """Return the whole state, and note the time that this took."""
+        began = time.monotonic()
+        state = {"opened": self.opened.model_dump(mode="json"), "source": self.source.snapshot()}
+        snapshot = orjson.dumps(state)
+        self._stored_at = time.monotonic()
+        self._cost = self._stored_at - began
+        return snapshot
 
     async def _deliver(self, outputs: Sequence[bytes]) -> None:
         """Send the outputs of a transaction to Kafka, and record the offset of the last one."""

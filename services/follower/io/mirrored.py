@@ -24,7 +24,6 @@ class Mirrored:
 
     name: ClassVar[str]
     seen_once: ClassVar[bool] = False
-    """Whether each observation is available only once. Then observations are stored with the published state."""
     over: ClassVar[bool] = False
     """Whether the source has ended. A cluster never ends."""
 

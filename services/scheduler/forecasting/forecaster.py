@@ -16,6 +16,7 @@ import numpy as np
 from shadowtime.services.scheduler.forecasting.calibrated import LEVELS, CalibratedStarts, Within
 from shadowtime.services.scheduler.forecasting.kernels import TOO_FAR
 from shadowtime.services.scheduler.tables import Queue, Running, expected_ends
+from shadowtime.services.scheduler.work_limits import MAX_AHEAD
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.kernels import BEYOND, Integers, IntegerTable
 from shadowtime.shared.messages import (
@@ -127,7 +128,12 @@ class Forecaster:
         self.calibrated = calibrated
 
     def forecast(self, now: int, queue: Queue, running: Running, free: int, job_number: int) -> WaitForecast:
-        """Return the forecast wait of a job that has just been queued, as if no job came after it."""
+        """Return the forecast wait of a job that has just been queued, as if no job came after it.
+
+        There is none while more than `MAX_AHEAD` jobs wait.
+        """
+        if len(queue) > MAX_AHEAD:
+            return WaitForecast(reason=why_none(now, TOO_FAR))
         row = int(np.flatnonzero(queue.job_number == job_number)[-1])
         state = SchedulerState(now, queue, running, free)
         start = self.ahead.start(state, row)

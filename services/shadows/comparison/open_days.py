@@ -1,7 +1,8 @@
 """Jobs of a cluster and its shadow, by day, until all jobs of the day have ended on both machines."""
 
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from shadowtime.shared.distributions import HOUR_AND_EIGHT, shape_of
@@ -66,6 +67,9 @@ class OpenJob:
 
         work = self.processors * (self.real_run_time or self.shadow_run_time or 0)
         return ComparedJob(self.shape, self.user, work, (real, shadow), slowdowns)
+
+
+_fields = attrgetter(*OpenJob.__slots__)
 
 
 class OpenDays:
@@ -169,7 +173,7 @@ class OpenDays:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the jobs of each day."""
-        days = [[day, [[number, *astuple(job)] for number, job in jobs.items()]] for day, jobs in self._days.items()]
+        days = [[day, [[number, *_fields(job)] for number, job in jobs.items()]] for day, jobs in self._days.items()]
         return {"first": self.first, "days": days}
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -105,6 +105,7 @@ class ShadowSource:
 
     name: ClassVar[str] = "shadow"
     takes: ClassVar[frozenset[str]] = frozenset()
+    seen_once: ClassVar[bool] = False
     first: ClusterOpened
     paired: PairedLogs
 
@@ -259,7 +260,7 @@ class ShadowSource:
             self._real_key, self._own_key = self.of.real.encode(), self.of.run.encode()
             self._real_partition = bus.partition_of(self.of.real, partitions)
             self._own_partition = bus.partition_of(self.of.run, partitions)
-            self._consumer = await bus.started(bus.reader(self.of.settings))
+            self._consumer = await bus.started(bus.reader(self.of.settings, wait_ms=PATIENCE))
         return self._consumer
 
     async def close(self) -> None:

@@ -3,7 +3,7 @@
 The rule: docs/shadows.md#how-a-shadow-runs.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -204,7 +204,7 @@ class ShadowJob:
 
     def snapshot(self) -> dict[str, Any]:
         """Return all fields as plain values."""
-        return asdict(self) | {"job": self.job.model_dump()}
+        return {name: getattr(self, name) for name in self.__slots__} | {"job": self.job.model_dump()}
 
     @classmethod
     def of(cls, state: dict[str, Any]) -> "ShadowJob":

@@ -31,7 +31,7 @@ class PartitionFeed:
 
     def __init__(self, settings: Settings, partition: int) -> None:
         self.failed = False
-        self._consumer: AIOKafkaConsumer = bus.reader(settings)
+        self._consumer: AIOKafkaConsumer = bus.reader(settings, wait_ms=100)
         self._places = [TopicPartition(topic, partition) for topic in (DECISIONS, SCORES)]
         self._waiting: dict[bytes, asyncio.Queue[Heard]] = {}
         self._receiving: asyncio.Task[None] | None = None

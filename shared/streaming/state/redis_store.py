@@ -388,7 +388,7 @@ class RedisStore:
         partition = None
         with suppress(StateAltered):
             partition = _text(await self._ask(self._client.hget(self._key(run, "state"), "partition")))
-        await self._ask(self._client.delete(*(self._key(run, part) for part in PARTS)))
+        await self._ask(self._client.delete(*(self._key(run, part) for part in (*PARTS, "owner"))))
         if partition is not None:
             with suppress(StateAltered):
                 await self._ask(self._client.srem(self._key(partition, "partition"), run))
@@ -411,6 +411,11 @@ class RedisStore:
         if holder == owner:
             await self._ask(self._client.expire(key, seconds))
         return bytes(holder)
+
+    async def holder(self, run: str) -> bytes | None:
+        """Return the owner that claims a run; None if nobody does."""
+        holder: bytes | None = await self._ask(self._client.hget(self._key(run, "owner"), "process"))
+        return holder
 
     async def release(self, run: str, owner: bytes) -> None:
         """Give up a claim, if it is still held."""

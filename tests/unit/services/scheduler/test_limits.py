@@ -7,6 +7,7 @@ import pytest
 from shadowtime.services.scheduler import policy as heads
 from shadowtime.services.scheduler import work_limits
 from shadowtime.services.scheduler.forecasting import by_reservation as placing
+from shadowtime.services.scheduler.forecasting import forecaster
 from shadowtime.services.scheduler.forecasting import kernels as run_ahead
 from shadowtime.services.scheduler.policies import all_reserve, conservative, easy
 from shadowtime.services.scheduler.policies import idle_processors as phases
@@ -159,6 +160,21 @@ def test_a_forecast_that_would_take_too_long_is_none(policy: str, monkeypatch: p
         reasons.append(answer.forecast.reason)
     assert reasons[:19] == [None] * 19
     assert reasons[19] == "too many jobs run and wait ahead of it"
+
+
+def test_behind_a_long_queue_no_forecast_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each submission to 50,000 waiting jobs took 0.2 s, to find that too many were ahead of it."""
+    monkeypatch.setattr(forecaster, "MAX_AHEAD", 5)
+    told = Told(processors=10, policy="easy:forecast=yes")
+    reasons = []
+    for number in range(8):
+        event = JobSubmitted(time=0, job_number=number, requested_processors=6, requested_time=100)
+        answer = told.run.push(Envelope(run="r", sequence=told.run.sequence + 1, event=event))
+        assert answer is not None
+        assert answer.forecast is not None
+        reasons.append(answer.forecast.reason)
+    assert reasons == [None] * 5 + ["too many jobs run and wait ahead of it"] * 3
+    assert work_limits.MAX_AHEAD <= 1_000
 
 
 @pytest.mark.parametrize("limit", ["WALKED", "PLANNED", "AHEAD", "FUTURES", "CHARGES"])
