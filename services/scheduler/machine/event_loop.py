@@ -13,10 +13,10 @@ from shadowtime.services.scheduler.kernels import COLUMNS
 from shadowtime.services.scheduler.machine.passes import (
     CONSERVATIVE,
     GUARDED,
+    CarriedPlan,
     KnownTables,
     MemberArrays,
-    MachineState,
-    CarriedPlan,
+    PassColumns,
     start_places,
 )
 from shadowtime.services.scheduler.tables import NEVER
@@ -193,7 +193,7 @@ def advance_one(
 
         # 6. Decide by one pass of the policy.
         runs = counters[RUNS]
-        state = MachineState(
+        state = PassColumns(
             time,
             counters[FREE],
             capacity[1, counters[CHANGED]],

@@ -68,7 +68,7 @@ class MemberArrays(NamedTuple):
     corrections: Integers
 
 
-class MachineState(NamedTuple):
+class PassColumns(NamedTuple):
     """The state of a machine at a pass.
 
     The fields are its time, idle processors and size; its waiting jobs, and the work that overtook them; its running
@@ -92,7 +92,7 @@ class CarriedPlan(NamedTuple):
 
 
 @kernel
-def keys_of(kind: int, basis: int, weight: float, known: KnownTables, state: MachineState) -> Floats:
+def keys_of(kind: int, basis: int, weight: float, known: KnownTables, state: PassColumns) -> Floats:
     """Return the sort keys of the waiting jobs in one order, the smallest first. O(waiting)."""
     waiting = state.waiting
     keys = sort_keys(kind, state.now, known.submit_times, known.processors, known.bases[basis], waiting)
@@ -103,7 +103,7 @@ def keys_of(kind: int, basis: int, weight: float, known: KnownTables, state: Mac
 
 
 @kernel
-def in_order(member: int, members: MemberArrays, known: KnownTables, state: MachineState) -> Integers:
+def in_order(member: int, members: MemberArrays, known: KnownTables, state: PassColumns) -> Integers:
     """Return the places of the waiting jobs in the order of the queue, as `Ordering.rows`. O(waiting log waiting)."""
     places = np.arange(len(state.waiting))
     kind = members.kinds[member]
@@ -118,14 +118,14 @@ def in_order(member: int, members: MemberArrays, known: KnownTables, state: Mach
 
 
 @kernel
-def candidates_in_order(member: int, members: MemberArrays, known: KnownTables, state: MachineState) -> Integers:
+def candidates_in_order(member: int, members: MemberArrays, known: KnownTables, state: PassColumns) -> Integers:
     """Return the places of the waiting jobs in the order of candidates, which is not the order of the queue."""
     kind, basis = members.candidate_kinds[member], members.candidate_bases[member]
     return np.argsort(keys_of(kind, basis, members.candidate_weights[member], known, state), kind="mergesort")
 
 
 @kernel
-def running_ends(member: int, members: MemberArrays, known: KnownTables, state: MachineState) -> HeldResources:
+def running_ends(member: int, members: MemberArrays, known: KnownTables, state: PassColumns) -> HeldResources:
     """Return what the running jobs hold, and their expected ends by the planned times of the policy. O(running)."""
     planned, jobs = known.planned_times[members.plans[member]], len(state.running)
     sizes = np.empty((jobs, 1), dtype=np.int64)
@@ -140,7 +140,7 @@ def running_ends(member: int, members: MemberArrays, known: KnownTables, state: 
 
 
 @kernel
-def in_turn_places(member: int, members: MemberArrays, known: KnownTables, state: MachineState) -> Integers:
+def in_turn_places(member: int, members: MemberArrays, known: KnownTables, state: PassColumns) -> Integers:
     """Return the places of the jobs that start under a policy without backfilling. O(waiting log waiting)."""
     places = in_order(member, members, known, state)
     sizes = known.processors[state.waiting[places]].reshape(-1, 1)
@@ -148,7 +148,7 @@ def in_turn_places(member: int, members: MemberArrays, known: KnownTables, state
 
 
 @kernel
-def easy_places(member: int, members: MemberArrays, known: KnownTables, state: MachineState) -> Integers:
+def easy_places(member: int, members: MemberArrays, known: KnownTables, state: PassColumns) -> Integers:
     """Return the places of the jobs that start under EASY, as `easy_pass`."""
     places = in_order(member, members, known, state)
     jobs = state.waiting[places]
@@ -165,7 +165,7 @@ def easy_places(member: int, members: MemberArrays, known: KnownTables, state: M
 
 
 @kernel
-def guarded_places(member: int, members: MemberArrays, known: KnownTables, state: MachineState) -> Integers:
+def guarded_places(member: int, members: MemberArrays, known: KnownTables, state: PassColumns) -> Integers:
     """Return the places of the jobs that start under `guarded`, as `guarded_pass`."""
     runs, now = len(state.running), state.now
     sizes, latest = np.empty((runs, 1), dtype=np.int64), np.empty(runs, dtype=np.int64)
@@ -200,7 +200,7 @@ def guarded_places(member: int, members: MemberArrays, known: KnownTables, state
 
 @kernel
 def conservative_places(
-    member: int, members: MemberArrays, known: KnownTables, state: MachineState, reserved: CarriedPlan
+    member: int, members: MemberArrays, known: KnownTables, state: PassColumns, reserved: CarriedPlan
 ) -> tuple[Integers, IntegerTable]:
     """Return the places of the jobs that start under conservative backfilling, and the new reservations.
 
@@ -231,7 +231,7 @@ def conservative_places(
 
 @kernel
 def start_places(
-    member: int, members: MemberArrays, known: KnownTables, state: MachineState, reserved: CarriedPlan
+    member: int, members: MemberArrays, known: KnownTables, state: PassColumns, reserved: CarriedPlan
 ) -> tuple[Integers, IntegerTable]:
     """Return the places of the waiting jobs that start at a pass, and the reservations of a conservative policy."""
     kind = members.passes[member]

@@ -21,9 +21,9 @@ from shadowtime.services.scheduler.machine.passes import (
     GUARDED,
     IN_TURN,
     REPLANNED,
+    CarriedPlan,
     KnownTables,
     MemberArrays,
-    CarriedPlan,
 )
 from shadowtime.services.scheduler.ordering import ORDERS, Key, OrderedSettings, Ordering, RunTimeMeasures, compiled
 from shadowtime.services.scheduler.policies import (
