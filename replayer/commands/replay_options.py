@@ -113,6 +113,12 @@ class Options(ReadingOptions):
     ] = None
     decisions: Annotated[Path | None, typer.Option(metavar="FILE.jsonl", help="Every decision with its reason.")] = None
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="The comparison as a page.")] = None
+    pipeline: Annotated[
+        bool,
+        typer.Option(
+            "--pipeline", help="Use the stages also where the compiled machine has the same starts and scores sooner."
+        ),
+    ] = False
     seconds: Annotated[bool, typer.Option("--seconds", help="Exact times in tables: seconds, not hours.")] = False
     predictions: Annotated[
         bool,
@@ -136,7 +142,7 @@ class Options(ReadingOptions):
 
 
 NOT_CITED = {
-    *("json", "results", "schedule", "decisions", "report", "seconds", "list_"),
+    *("json", "results", "schedule", "decisions", "report", "seconds", "list_", "pipeline"),
     *("transport", "run", "setting", "speed", "names", "names_key"),
 }
 """Options that change no result: files to write, and how the replay is carried out. A mapping of names is private."""

@@ -28,6 +28,7 @@ from shadowtime.replayer.comparison import (
     carry_out_paced,
     carry_out_streamed,
     cited,
+    compiled_first,
     pays,
     replay_on_cores,
     with_progress,
@@ -105,8 +106,10 @@ def compare_logs(options: Options) -> None:
     with result_files(targets, plans) as files, nullcontext() if settings is not None else interruption:
         if settings is not None:
             carry_out_all = partial(stream, settings=settings, run=options.run, pace=pace)
-        elif pace is None and not targets.decisions and not options.in_pieces and pays([*plans, *telling_plans]):
-            carry_out_all = partial(replay_on_cores, interruption=interruption)
+        elif pace is None and not targets.decisions and not options.in_pieces:
+            carry_out_all = partial(replay_embedded, interruption=interruption)
+            if not (options.pipeline or targets.json or targets.schedule):
+                carry_out_all = partial(compiled_first, carry_out_others=carry_out_all)
         else:
             carry_out_all = partial(replay, pace=pace, interruption=interruption)
 
@@ -161,6 +164,13 @@ def read_stream_settings(transport: str, run: str | None, flags: Sequence[str] |
     if run is not None or flags:
         raise SettingsError("--run and --set need --transport kafka")
     return None
+
+
+def replay_embedded(plans: Sequence[RunPlan], observers: Observers, interruption: Interruption) -> list[RunResult]:
+    """Replay all plans through the pipeline, on all cores if that pays."""
+    if pays(plans):
+        return replay_on_cores(plans, observers, interruption)
+    return replay(plans, observers, None, interruption)
 
 
 def replay(

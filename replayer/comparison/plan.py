@@ -12,11 +12,13 @@ from shadowtime.replayer.logs import YEAR_2000, Workload
 from shadowtime.replayer.simulation import (
     DEFAULT_TRAITS,
     SOURCES,
+    CompiledReplay,
     EmbeddedReplay,
     JobTraits,
     Machine,
     Observer,
     ReplaySource,
+    compiled_replay,
     named_errors,
 )
 from shadowtime.services.catalogue import DEFAULTS, Configuration
@@ -97,7 +99,8 @@ class RunResult(NamedTuple):
     """The result of a plan.
 
     `wait_bound_seconds` is the run time of the wait-bound stage, if measured. `coverage` has the coverage of each
-    grouping with its confidence interval, if measured.
+    grouping with its confidence interval, if measured. `compiled` has the schedule if the compiled machine replayed the
+    run; None if the pipeline did.
     """
 
     plan: RunPlan
@@ -106,10 +109,22 @@ class RunResult(NamedTuple):
     cpu_seconds: float
     wait_bound_seconds: float | None = None
     coverage: Mapping[str, Interval] = MappingProxyType({})
+    compiled: CompiledReplay | None = None
+
+
+def carry_out_compiled(plan: RunPlan) -> RunResult | None:
+    """Replay one plan on the compiled machine, and return its result; None if only the pipeline can replay it."""
+    if plan.mode != Machine.name:
+        return None
+    began = CLOCKS.now()
+    compiled = compiled_replay(plan.opened(), plan.workload, plan.capacity, plan.traits)
+    if compiled is None:
+        return None
+    return RunResult(plan, compiled.scores, *CLOCKS.since(began), compiled=compiled)
 
 
 def carry_out(plan: RunPlan, observers: Sequence[Observer] = ()) -> RunResult:
-    """Replay one plan as fast as possible, and return its result."""
+    """Replay one plan as fast as possible through the pipeline, and return its result."""
     stopwatch, waits = plan.stopwatch(), BoundedWaits()
     remembered = plan.bounds_waits and plan.workload.whole
     replay = plan.replay([*observers, waits] if remembered else observers, stopwatch)

@@ -10,6 +10,7 @@ import numpy as np
 from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.comparison.records import DecisionLog, Schedule
 from shadowtime.replayer.comparison.wait_coverage import BoundedWaits
+from shadowtime.replayer.simulation import CompiledReplay
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import Envelope
 
@@ -57,6 +58,15 @@ class RunRecord:
         """Take over the record of the same run from another process."""
         vars(self).update(vars(other))
 
+    def take_schedule(self, compiled: CompiledReplay) -> None:
+        """Take over the job times of a run that the compiled machine replayed. It writes no decision log."""
+        columns = self.plan.workload.columns
+        numbers, statuses = columns["job_number"], np.full(len(compiled.starts), -1)
+        table = np.stack(
+            (numbers, columns["submit_time"], compiled.starts, compiled.ends, columns["processors"], statuses), axis=1
+        )
+        vars(self).update(jobs=EndedJobs(self.plan, table[np.argsort(numbers)]), decisions_sha256="")
+
     def called(self, name: str) -> "RunRecord":
         """Return the record of the same run with another label."""
         other = copy(self)
@@ -65,7 +75,10 @@ class RunRecord:
 
     @cached_property
     def decisions_sha256(self) -> str:
-        """SHA-256 of the decision log that `--decisions` would write for this run. Access it only after the replay."""
+        """SHA-256 of the decision log that `--decisions` would write for this run. Access it only after the replay.
+
+        It is empty if the compiled machine replayed the run.
+        """
         return str(self._decisions)
 
     @cached_property

@@ -1,9 +1,9 @@
 """Replays of several plans at once, each in a process of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from shadowtime.replayer.comparison.plan import RunPlan, RunResult, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, RunResult, carry_out, carry_out_compiled
 from shadowtime.replayer.comparison.progress import EVERY, Observers, ProgressBar
 from shadowtime.replayer.comparison.run_record import RunRecord
 from shadowtime.replayer.io import Counters, Interruption, count, in_processes, usable_cores
@@ -29,6 +29,33 @@ def pays(plans: Sequence[RunPlan]) -> bool:
     """Return whether the plans are done sooner in processes of their own: many jobs, or kernels left to compile."""
     jobs = sum(len(plan.workload) for plan in plans)
     return len(plans) > 1 and usable_cores() > 1 and (jobs >= LEAST_JOBS or not any(kept_kernels()))
+
+
+def compiled_first(
+    plans: Sequence[RunPlan],
+    observers: Observers,
+    carry_out_others: Callable[[Sequence[RunPlan], Observers], list[RunResult]],
+) -> list[RunResult]:
+    """Replay the plans that the compiled machine covers on it, then the others. Return the results in order of plans.
+
+    Observers are records of runs, progress bars, and others that need no envelope of a run on the machine.
+    """
+    results: dict[int, RunResult] = {}
+    for place, (plan, those) in enumerate(zip(plans, observers, strict=True)):
+        if (result := carry_out_compiled(plan)) is None or result.compiled is None:
+            continue
+        results[place] = result
+        for observer in those:
+            if isinstance(observer, RunRecord):
+                observer.take_schedule(result.compiled)
+            elif isinstance(observer, ProgressBar):
+                observer.show(len(plan.workload))
+
+    others = [place for place in range(len(plans)) if place not in results]
+    if others:
+        done = carry_out_others([plans[place] for place in others], [observers[place] for place in others])
+        results.update(zip(others, done, strict=True))
+    return [results[place] for place in range(len(plans))]
 
 
 def replay_on_cores(plans: Sequence[RunPlan], observers: Observers, interruption: Interruption) -> list[RunResult]:

@@ -1,6 +1,6 @@
 """The comparison of policies, with their wait forecasts and wait bounds, as tables in the terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from math import inf
@@ -59,9 +59,25 @@ def comparison_table(results: Sequence[RunResult], *, baseline: str | None = Non
         _title(f"{plan.cluster}: {jobs_of(plan)}", rows, "mean bounded slowdown"),
         {"policy": names},
         columns,
-        [plans_with((name, *row.plan.configuration[1:]) for name, row in zip(names, rows, strict=True)), *price],
+        [
+            plans_with((name, *row.plan.configuration[1:]) for name, row in zip(names, rows, strict=True)),
+            replayed_by({name: row.compiled is not None for name, row in zip(names, rows, strict=True)}),
+            *price,
+        ],
         legend(zip(names, (spelled_out(row.plan.configuration) for row in rows), strict=True)),
     )
+
+
+def replayed_by(compiled: Mapping[str, bool]) -> str:
+    """Return in words how each policy was replayed: `compiled` says whether the compiled machine did it.
+
+    >>> replayed_by({"easy": True, "best": False})
+    'replayed by the compiled machine; through the pipeline: best'
+    """
+    others = [name for name, by_machine in compiled.items() if not by_machine]
+    if len(others) == len(compiled):
+        return "replayed through the pipeline"
+    return "replayed by the compiled machine" + (f"; through the pipeline: {', '.join(others)}" if others else "")
 
 
 def forecast_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:

@@ -227,13 +227,16 @@ def _repeat(
         if document.get("log_sha256")
     ]
     digests = logs + [
-        [escape(f"{run.plan.cluster} {run.plan.label}"), f"<code>{run.decisions_sha256}</code>"]
+        [escape(f"{run.plan.cluster} {run.plan.label}{'' if decisions else ', schedule'}"), f"<code>{digest}</code>"]
         for records in runs
         for run in records
+        for decisions in [run.decisions_sha256]
+        for digest in [decisions or run.jobs.sha256]
     ]
     caption = (
         "SHA-256 of the log's file, and of the decision log that --decisions writes of that run alone: the same log "
-        "and settings give the same bytes."
+        "and settings give the same bytes. A run on the compiled machine has no decision log; its digest is that of "
+        "the starts and ends of all jobs."
     )
     return (
         '<section aria-labelledby="repeat"><h2 id="repeat">To repeat this</h2>'

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from shadowtime.replayer.simulation.compiled import CompiledReplay, compiled_replay
     from shadowtime.replayer.simulation.embedded import EmbeddedReplay, Observer
     from shadowtime.replayer.simulation.machine import Machine
     from shadowtime.replayer.simulation.recorded import Recorded

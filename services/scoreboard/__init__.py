@@ -1,3 +1,4 @@
 """The scoreboard: the scores of a run."""
 
 from shadowtime.services.scoreboard.handler import Scoreboard
+from shadowtime.services.scoreboard.whole_log import PastJobs, PredictedJobs, scores_of_log

@@ -1,7 +1,10 @@
 """A buffer of rows, one for each job, that are added to running sums in batches, in their order."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
+
+from shadowtime.shared.kernels import Integers
 
 BATCH = 512
 """Number of buffered rows at which they are added to the sums."""
@@ -21,6 +24,12 @@ class Batched(ABC):
         if self._rows:
             rows, self._rows = self._rows, []
             self._take_in(rows)
+
+    def add_all(self, columns: Sequence[Integers]) -> None:
+        """Add the rows of many jobs, given by columns, in their order."""
+        self.fold()
+        if len(columns[0]):
+            self._take_in(list(zip(*[column.tolist() for column in columns], strict=True)))
 
     def _keep(self, row: tuple[Any, ...]) -> None:
         rows = self._rows

@@ -12,6 +12,7 @@ from shadowtime.services.scheduler.tables.histograms import UNKNOWN, Histograms
 from shadowtime.services.scheduler.tables.job_table import (
     ADJUSTED,
     NEVER,
+    PREDICTED,
     REQUESTED,
     SHORTENED,
     SIZE,

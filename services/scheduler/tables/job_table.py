@@ -208,6 +208,10 @@ class JobTable:
         """Slots in `histograms` of the run-time distributions; `UNKNOWN` for a job without one."""
         return self.table[SLOT, : self._size]
 
+    def fill(self, table: IntegerTable) -> None:
+        """Take over columns of jobs in order, for a table whose jobs are not looked up by number."""
+        self.table, self._size, self._least = table, table.shape[1], None
+
     def add(self, row: tuple[int, ...]) -> None:
         """Insert a job in order. `row` has one number for each column."""
         if self._size == self.table.shape[1]:

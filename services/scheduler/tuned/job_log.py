@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from shadowtime.services.scheduler.machine import AS_PREDICTED, AS_REQUESTED, KnownTables
 from shadowtime.services.scheduler.ordering import Key, Ordering, RunTimeMeasures
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.tables import SLOT, Queue, Running
-from shadowtime.services.scheduler.tuned.simulated_machine import AS_PREDICTED, AS_REQUESTED, KnownTables
 from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
 from shadowtime.shared.kernels import Flags, FloatTable, Integers, IntegerTable
 from shadowtime.shared.messages import Event, JobEnded, JobResumed, JobStarted, JobSubmitted, JobSuspended, JobWithdrawn

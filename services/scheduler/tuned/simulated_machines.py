@@ -5,18 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.scheduler.ordering import ORDERS, Key, Ordering, compiled
-from shadowtime.services.scheduler.settings import PolicySettings
-from shadowtime.services.scheduler.tables import Queue, Running
-from shadowtime.services.scheduler.tuned.job_log import GROWTH, MAX_USERS, JobLog, grown
-from shadowtime.services.scheduler.tuned.settings import PortfolioMember
-from shadowtime.services.scheduler.tuned.simulated_machine import (
+from shadowtime.services.scheduler.machine import (
     ARRIVED,
     AS_PREDICTED,
+    AS_QUEUE,
     AS_REQUESTED,
     CHANGED,
     CLOCK,
     FREE,
+    GUARDED,
     RUNS,
     WAITS,
     KnownTables,
@@ -24,6 +21,11 @@ from shadowtime.services.scheduler.tuned.simulated_machine import (
     MemberArrays,
     advance,
 )
+from shadowtime.services.scheduler.ordering import ORDERS, Key, Ordering, compiled
+from shadowtime.services.scheduler.settings import PolicySettings
+from shadowtime.services.scheduler.tables import Queue, Running
+from shadowtime.services.scheduler.tuned.job_log import GROWTH, MAX_USERS, JobLog, grown
+from shadowtime.services.scheduler.tuned.settings import PortfolioMember
 from shadowtime.services.scheduler.work_limits import MACHINE_STEPS, MAX_OPEN
 from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
 from shadowtime.shared.kernels import Flags, Floats, FloatTable, Integers, IntegerTable, kernel
@@ -135,11 +137,12 @@ class SimulatedMachines:
             if row == len(bases):
                 bases.append((Ordering(member), key))
             plan = 2 + taus.index(member.tau) if member.tau else AS_PREDICTED if predicted else AS_REQUESTED
-            columns.append((kind, row, plan))
-            guards.append((member.threshold, member.overtaken, member.patience))
+            columns.append((GUARDED, kind, row, AS_QUEUE, row, plan))
+            guards.append((member.threshold, member.overtaken, member.patience, 0.0, 0.0))
 
         whole, parts = np.array(columns, dtype=np.int64).T, np.array(guards, dtype=np.float64).T
-        self.members = MemberArrays(*np.ascontiguousarray(whole), *np.ascontiguousarray(parts))
+        corrections = np.empty(0, dtype=np.int64)
+        self.members = MemberArrays._make([*np.ascontiguousarray(whole), *np.ascontiguousarray(parts), corrections])
         self.jobs = JobLog(bases, tuple(taus), settings, MAX_OPEN)
         self.counters: IntegerTable = np.zeros((self.count, 6), dtype=np.int64)
         self.waiting: IntegerTable = np.zeros((self.count, GROWTH), dtype=np.int64)

@@ -14,6 +14,7 @@ from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.catalogue import canonical
 from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.services.scheduler.machine import CLOCK
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.settings import PolicySettings
@@ -21,7 +22,6 @@ from shadowtime.services.scheduler.tables.job_table import Queue, Running
 from shadowtime.services.scheduler.tuned.job_log import RUN_TIME, STARTED, SUBMITTED, JobLog
 from shadowtime.services.scheduler.tuned.policy import Tuned
 from shadowtime.services.scheduler.tuned.settings import TunedSettings
-from shadowtime.services.scheduler.tuned.simulated_machine import CLOCK
 from shadowtime.services.scheduler.tuned.simulated_machines import LONGEST, SLOWDOWN, WAIT
 from shadowtime.shared.cluster.job import Job
 from shadowtime.shared.errors import SettingsError

@@ -1,56 +1,30 @@
-"""Simulated machines: simulations of the jobs of a run so far, under the configurations of a portfolio.
+"""The event loop of simulated machines: one machine for each configuration, over arrays of all jobs.
 
-A simulated machine never uses facts that are not known yet. It stops where it would need the end of a job that has not
-ended in the run itself. It continues once this end is known (docs/ordering.md#no-leak). It has processors only: memory
-and GPUs do not limit jobs there.
+A machine never uses facts that are not known yet. In a portfolio, it stops where it would need the end of a job that
+has not ended in the run itself, and continues once this end is known (docs/ordering.md#no-leak). In a replay of a log,
+all run times are known. A machine has processors only: memory and GPUs do not limit jobs there.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.services.scheduler.kernels import Guards, HeldResources, JobArrays, guarded_pass
-from shadowtime.services.scheduler.ordering import sort_keys
+from shadowtime.services.scheduler.kernels import COLUMNS
+from shadowtime.services.scheduler.machine.passes import (
+    CONSERVATIVE,
+    GUARDED,
+    CarriedPlan,
+    KnownTables,
+    MemberArrays,
+    PassColumns,
+    start_places,
+)
 from shadowtime.services.scheduler.tables import NEVER
-from shadowtime.shared.kernels import BEYOND, Flags, Floats, FloatTable, Integers, IntegerTable, kernel
+from shadowtime.shared.kernels import BEYOND, Flags, FloatTable, Integers, IntegerTable, kernel
 
 CLOCK, ARRIVED, CHANGED, FREE, WAITS, RUNS = range(6)
 """Columns of the counters of each machine: its time, the numbers of arrived jobs and of past changes of capacity, idle
 processors, the numbers of waiting and of running jobs."""
-
-
-class KnownTables(NamedTuple):
-    """Known facts about the first `jobs` jobs of each array, in order of submission.
-
-    The tables have a row for each variant of planned times and for each order. `run_times` is -1 for a job that has not
-    ended in the run itself. `started` is its start in the run, -1 if it has not started.
-    `withdrawn` is the time at which it was withdrawn from the queue of the run, -1 if it was not.
-    """
-
-    jobs: int
-    submit_times: Integers
-    processors: Integers
-    requested_times: Integers
-    planned_times: IntegerTable
-    bases: FloatTable
-    run_times: Integers
-    started: Integers
-    withdrawn: Integers
-
-
-class MemberArrays(NamedTuple):
-    """Columns of the configurations, shape (members,).
-
-    The columns are the kind of the queue's order, its row of `bases`, the row of `planned_times`, and the guards in
-    seconds.
-    """
-
-    kinds: Integers
-    bases: Integers
-    plans: Integers
-    thresholds: Floats
-    overtaken: Floats
-    patience: Floats
 
 
 class Machines(NamedTuple):
@@ -121,10 +95,11 @@ def advance_one(
     capacity: IntegerTable,
     members: MemberArrays,
     machines: Machines,
+    reserved: CarriedPlan,
     withdrawals: bool,
     most: int,
-) -> int:
-    """Run one machine up to `now`, or until its next event is not known. Return the steps taken.
+) -> tuple[int, CarriedPlan]:
+    """Run one machine up to `now`, or until its next event is not known. Return the steps taken and the reservations.
 
     O(waiting log waiting + running log running) for each instant.
 
@@ -138,10 +113,9 @@ def advance_one(
     counters = machines.counters[member]
     waiting, work, running = machines.waiting[member], machines.work[member], machines.running[member]
     starts, ends = machines.starts[member], machines.ends[member]
-    planned, basis = known.planned_times[members.plans[member]], known.bases[members.bases[member]]
     predicted = known.planned_times[AS_PREDICTED]
-    jobs = JobArrays(known.submit_times, known.processors.reshape(-1, 1), known.requested_times, planned)
-    guards = Guards(members.thresholds[member], members.overtaken[member], members.patience[member])
+    kind = members.passes[member]
+    reservations, freed = reserved.table, reserved.freed
     steps = 0
     while steps < most:
         # 1. Find the next instant: an arrival, a change of capacity, a withdrawal or an end.
@@ -173,6 +147,9 @@ def advance_one(
                 counters[FREE] += known.processors[job]
                 counters[RUNS] -= 1
                 running[place] = running[counters[RUNS]]
+                freed = True
+                if kind != GUARDED:
+                    continue
                 wrong = float(end - starts[job] - counted(predicted[job])) * known.processors[job]
                 steps += waits
                 for other in range(waits):
@@ -183,6 +160,7 @@ def advance_one(
         while counters[CHANGED] + 1 < capacity.shape[1] and capacity[0, counters[CHANGED] + 1] <= time:
             counters[FREE] += capacity[1, counters[CHANGED] + 1] - capacity[1, counters[CHANGED]]
             counters[CHANGED] += 1
+            freed = True
         while counters[ARRIVED] < known.jobs and known.submit_times[counters[ARRIVED]] <= time:
             waiting[waits], work[waits] = counters[ARRIVED], 0.0
             waits += 1
@@ -203,35 +181,29 @@ def advance_one(
 
         counters[WAITS] = waits
 
-        # 5. Skip the pass unless the smallest waiting job fits.
+        # 5. Skip the pass unless the smallest waiting job fits. With reservations, a pass also plans jobs that wait.
         least = BEYOND
         for place in range(waits):
             least = min(least, known.processors[waiting[place]])
         steps += waits
-        if least > counters[FREE]:
+        if waits == 0:
+            freed = False
+        if waits == 0 or (least > counters[FREE] and kind != CONSERVATIVE):
             continue
 
-        # 6. Decide by one guarded pass.
+        # 6. Decide by one pass of the policy.
         runs = counters[RUNS]
-        sizes, latest = np.empty((runs, 1), dtype=np.int64), np.empty(runs, dtype=np.int64)
-        for place in range(runs):
-            job = running[place]
-            sizes[place, 0] = known.processors[job]
-            latest[place] = max(starts[job] + known.requested_times[job], time + 1)
-
-        keys = sort_keys(members.kinds[member], time, jobs.submit_times, known.processors, basis, waiting[:waits])
-        places, _, _, _, _, _ = guarded_pass(
+        state = PassColumns(
             time,
-            np.full(1, counters[FREE]),
+            counters[FREE],
             capacity[1, counters[CHANGED]],
-            jobs,
             waiting[:waits],
-            keys,
-            np.empty(0),
             work[:waits],
-            HeldResources(sizes, latest),
-            guards,
+            running[:runs],
+            starts,
         )
+        places, reservations = start_places(member, members, known, state, CarriedPlan(reservations, freed))
+        freed = False
         steps += 20 * (waits + runs)
         if len(places) == 0:
             continue
@@ -260,7 +232,7 @@ def advance_one(
 
         counters[WAITS] = left
 
-    return steps
+    return steps, CarriedPlan(reservations, freed)
 
 
 @kernel
@@ -271,4 +243,6 @@ def advance(
     withdrawals = bool((known.withdrawn[: known.jobs] >= 0).any())
     for member in range(len(members.kinds)):
         if most > 0:
-            most -= advance_one(member, now, known, capacity, members, machines, withdrawals, most)
+            none = CarriedPlan(np.empty((COLUMNS, 0), dtype=np.int64), False)
+            steps, _ = advance_one(member, now, known, capacity, members, machines, none, withdrawals, most)
+            most -= steps
