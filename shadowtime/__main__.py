@@ -38,6 +38,7 @@ GROUPS = {
     },
     "Servers and dashboards": {
         "stack": ("stack.local.command_line", "run servers and workers as local processes: up, down"),
+        "install-units": ("stack.units.command_line", "write systemd units for the whole stack"),
         "dashboards": ("dashboards.command_line", "generate dashboards and push them into a Grafana"),
     },
     "This installation": {

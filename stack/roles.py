@@ -18,11 +18,11 @@ NAME = "shadowtime"
 ADMIN, REPLAYER, FOLLOW, SHADOW, METRICS, LIVE, SUBSCRIBER, ASK, HEALTH = (
     *("admin", "replayer", "follow", "shadow", "metrics", "live", "subscriber", "ask", "health"),
 )
-ASKED = ("runtime_distribution", "wait_bound", "scheduler", "scoreboard", "shadow")
-"""Owners of the state that `ask` reads: stages, and shadows."""
+ASKED = ("runtime_distribution", "wait_bound", "scheduler", "scoreboard", "shadow", FOLLOW)
+"""Owners of the state that `ask` reads: stages, shadows, and the follower, which has the names."""
 
-SHOWN = ("runtime_distribution", "wait_bound", "scheduler", "shadow")
-"""Owners of the state that the live page reads: the stages that give advice, and shadows."""
+SHOWN = ("runtime_distribution", "wait_bound", "scheduler", "shadow", FOLLOW)
+"""Owners of the state that the live page reads: the stages that give advice, shadows, and the follower."""
 
 KAFKA, REDIS, VICTORIA_METRICS = "kafka", "redis", "victoria-metrics"
 

@@ -153,10 +153,13 @@ def ask(
     processors: Annotated[str | None, typer.Option(metavar="P", help="Processors that the job requests.")] = None,
     requested_time: Annotated[str | None, typer.Option(metavar="S", help="Seconds that the job requests.")] = None,
     queue: Annotated[
-        list[str] | None, typer.Option(metavar="N", help="Number of the queue that it enters; repeatable.")
+        list[str] | None,
+        typer.Option("--queue", "--partition", metavar="NAME", help="Partition that it enters; repeatable."),
     ] = None,
-    user: Annotated[str | None, typer.Option(metavar="N", help="Number of the user who submits it.")] = None,
-    job: Annotated[str | None, typer.Option(metavar="N", help="Why does this job wait, of those that wait?")] = None,
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="User who submits it.")] = None,
+    job: Annotated[
+        str | None, typer.Option(metavar="ID", help="Why does this job wait, of those that wait? As 2754_12.")
+    ] = None,
     quantile: Annotated[str, typer.Option(metavar="Q", help="Share of such jobs that wait no longer.")] = "0.95",
     confidence: Annotated[str, typer.Option(metavar="C", help="Probability with which that many do.")] = "0.95",
     side: Annotated[str, typer.Option(metavar="SIDE", help="Bound that wait from: upper, lower, both.")] = "upper",
@@ -165,7 +168,15 @@ def ask(
         bool, typer.Option("--advice", help="How long it would run, when it would start, and what else to ask for.")
     ] = False,
     executable: Annotated[str | None, typer.Option(metavar="N", help="With --advice: number of what it runs.")] = None,
-    group: Annotated[str | None, typer.Option(metavar="N", help="With --advice: number of the user's group.")] = None,
+    group: Annotated[
+        str | None,
+        typer.Option("--group", "--account", metavar="NAME", help="With --advice: the user's group or account."),
+    ] = None,
+    pool: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Pool of nodes that it needs, if its partition does not say it.")
+    ] = None,
+    memory: Annotated[str | None, typer.Option(metavar="MIB", help="With --advice: memory on all its nodes.")] = None,
+    gpus: Annotated[str | None, typer.Option(metavar="N", help="With --advice: GPUs on all its nodes.")] = None,
     risk: Annotated[str | None, typer.Option(metavar="R", help="With --advice: greatest risk of being cut.")] = None,
     moldable: Annotated[bool, typer.Option("--moldable", help="With --advice: it could run on other sizes.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, as the endpoint answers, not a table.")] = False,
@@ -199,8 +210,9 @@ def ask(
     question: dict[str, object] = {"job": job, "run": run, "processors": processors, "requested_time": requested_time}
     place = {"cluster": cluster, "queue": queue}
     question |= place if several else {name: texts[0] if texts else None for name, texts in place.items()}
-    question |= {"user": user}
+    question |= {"user": user, "pool": pool}
     more = {"executable": executable, "group": group, "risk": risk, "moldable": "yes" if moldable else None}
+    more |= {"memory": memory, "gpus": gpus}
     if not advise and (odd := next((name for name, value in more.items() if value is not None), None)):
         raise SettingsError(f"--{odd} needs --advice")
     if job is None:

@@ -14,6 +14,7 @@ from shadowtime.services.scheduler.forecasting import SchedulerState, starts_wit
 from shadowtime.services.scheduler.history import DecisionHistory
 from shadowtime.services.scheduler.policy import Output
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
+from shadowtime.services.scheduler.probabilistic import PassState
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.tables import enqueue, forget
 from shadowtime.services.scheduler.work_limits import MAX_STARTS
@@ -59,8 +60,8 @@ def starts_if_submitted(
     """Yield the start of each job as if only this job were submitted now. Each job comes with its run-time prediction.
 
     If no start can be given, the `AdvisedStart` has the reason instead. All jobs are tried in the same sampled futures,
-    in which jobs use only processors. Quantiles are calibrated if the run calibrates its forecasts. O(queue) plus the
-    cost of a sampled forecast for each job.
+    in which jobs use only processors. No job starts before its memory and GPUs are expected to be free. Quantiles are
+    calibrated if the run calibrates its forecasts. O(queue) plus the cost of a sampled forecast for each job.
 
     References
     ----------
@@ -86,7 +87,12 @@ def starts_if_submitted(
         enqueue(queue, job, answer, pool.policy.settings, further)
         row = int(np.flatnonzero(queue.job_number == number)[0])
         starts = futures.starts(SchedulerState(now, queue, pool.running, pool.free), row)
+        fits_at = PassState(now, queue, pool.running).fits_at(queue.sizes[row], pool.idle) if any(further) else now
         forget(queue, queue.remove(number))
+        if fits_at is None:
+            yield AdvisedStart(reason="the running jobs leave too little memory or too few GPUs, also after their ends")
+            continue
+        starts = np.maximum(starts, fits_at)
         reason = why_none(now, int(starts.min())) or why_none(now, int(starts.max()))
         if reason is not None:
             yield AdvisedStart(reason=reason)
@@ -260,8 +266,8 @@ class Scheduler(StageHandler):
         return envelope.replaced(event=answer)
 
     def starts_of(self, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]) -> tuple[AdvisedStart, ...]:
-        """Return the start of each job as if only this job were submitted now. All jobs enter the first pool."""
-        return tuple(starts_if_submitted(self.pools[0], self.time, asked))
+        """Return the start of each job as if only this job were submitted now, into the pool of the first one."""
+        return tuple(starts_if_submitted(self.pools[asked[0][0].pool or 0], self.time, asked)) if asked else ()
 
     def _beside(self, pool: PoolScheduler, event: Event) -> None:
         """Pass an event of one pool to those policies of other pools that observe all pools."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         LIFE,
         TASKS,
         is_federated,
+        job_of,
         number_of,
         task_of,
         tasks_of,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from shadowtime.shared.accounting.lives import DATED, Lives, in_order_of_time, joined_sizes, own_numbers, repeated
     from shadowtime.shared.accounting.machine_parts import NONE, MachineParts, gpus_of, parts_of_nodes, read_parts
     from shadowtime.shared.accounting.mapping import INSTANTS, NAMES, SPANS, Mapped, is_table, parse_columns, resolved
-    from shadowtime.shared.accounting.names import KINDS, Names, read_key, read_names
+    from shadowtime.shared.accounting.names import KINDS, POOL, REQUEUED, Names, read_key, read_names
     from shadowtime.shared.accounting.odd_rows import UNREADABLE, OddRows
     from shadowtime.shared.accounting.pbs_records import PbsJobs, PbsLife, PbsWaiting, numbered
     from shadowtime.shared.accounting.reading import NUMBERS, TEXTS, UNKNOWN, AccountingRows, Reading

@@ -67,6 +67,22 @@ def task_of(number: int) -> tuple[int, int]:
     return span * LIFE + low, part - 1
 
 
+def job_of(number: int) -> tuple[int, int | None]:
+    """Return the job of a number up to `MAX_INTEGER`, and its task in an array, in whichever life of the task.
+
+    A later life of a job outside arrays has the number of an array task. The number alone does not tell them apart.
+
+    >>> job_of(4711), job_of(number_of(85, task=4, life=1)), job_of(number_of(2**27 + 1, task=0, life=2))
+    ((4711, None), (85, 4), (134217729, 0))
+    """
+    high, job = divmod(number, LIFE)
+    part = high % TASKS
+    if part >= MAX_TASKS:
+        part, span = divmod(part - MAX_TASKS, FEDERATED_SPANS)
+        job += span * LIFE
+    return job, part - 1 if part else None
+
+
 def tasks_of(text: str) -> list[int] | None:
     """Return the array tasks in the part of a JobID after `_`; None if it is not a list of tasks.
 

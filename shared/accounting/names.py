@@ -20,6 +20,9 @@ KINDS = {
 }
 """Kinds of names, with the field of a job that holds the number."""
 
+POOL, REQUEUED = "pool", "requeued"
+"""Further kinds of entries that a follower stores: the pool of a partition; the job of a life, by its number."""
+
 DIGITS = 16
 """Hexadecimal digits of a hidden name."""
 

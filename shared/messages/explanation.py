@@ -1,5 +1,6 @@
 """Explanations of waits, from the state of stage `scheduler`: the answers of `ask --job` and of the live page."""
 
+from collections.abc import Callable
 from typing import Annotated, Literal, Protocol, runtime_checkable
 
 from pydantic import Field
@@ -171,6 +172,6 @@ class Explains(Protocol):
         """
         ...
 
-    def known(self) -> str:
-        """Return in words the jobs that `explain` knows."""
+    def known(self, job_id: Callable[[int], str] = str) -> str:
+        """Return in words the jobs that `explain` knows. `job_id` returns the id of a job from its number."""
         ...

@@ -24,7 +24,11 @@ SHOWN = 5
 UNITS = {"processors": "procs", "memory": "MiB of memory", "gpus": "GPUs"}
 
 
-def sentences_of(why: Explanation) -> list[str]:
+NamesJob = Callable[[int], str]
+"""Returns the id of a job, as its cluster writes it, from its number in the log."""
+
+
+def sentences_of(why: Explanation, job_id: NamesJob = str) -> list[str]:
     """Return an explanation as sentences. Times on the day of the explanation have no date.
 
     >>> sentences_of(Explanation(cluster="kth", run="r", sequence=9, time=7200, unix_start=0, obeyed=True,
@@ -32,22 +36,22 @@ def sentences_of(why: Explanation) -> list[str]:
     ...     outcome="completed"))
     ['Job 7 completed at 01:10:00 after 1.0 h on 4 procs; it had waited 10.0 min.']
     """
-    return list(_Words(why).all())
+    return list(_Words(why, job_id).all())
 
 
-def reasons_of(why: Explanation) -> list[str]:
+def reasons_of(why: Explanation, job_id: NamesJob = str) -> list[str]:
     """Return the reasons why a job waits, one sentence each.
 
     The job's state and the predictions at its submission are left out.
     """
-    return list(_Words(why).reasons())
+    return list(_Words(why, job_id).reasons())
 
 
-def brief_of(why: Explanation) -> str:
+def brief_of(why: Explanation, job_id: NamesJob = str) -> str:
     """Return the main reason why a job waits, in one sentence; an empty text if it does not wait."""
     if why.state == "starting":
         return "It starts now."
-    return "" if why.waits_for is None else _Words(why).waits_for()
+    return "" if why.waits_for is None else _Words(why, job_id).waits_for()
 
 
 def shares(share: float) -> str:
@@ -116,15 +120,15 @@ def describe_start(start: StartOutlook, now: int, unix_start: int) -> str:
 
 
 class _Words:
-    def __init__(self, why: Explanation) -> None:
-        self.why = why
+    def __init__(self, why: Explanation, job_id: NamesJob) -> None:
+        self.why, self.job_id = why, job_id
 
     def at(self, second: int) -> str:
         return clock(second, self.why.unix_start, self.why.time)
 
     def all(self) -> Iterator[str]:
         why = self.why
-        job = f"Job {why.job_number}"
+        job = f"Job {self.job_id(why.job_number)}"
         if why.state == "ended" and why.started is not None and why.ended is not None:
             outcome: Outcome = why.outcome or "completed"
             ran = f"after {duration(why.run_time)} on {procs(why.processors)}"
@@ -157,7 +161,7 @@ class _Words:
     def reasons(self) -> Iterator[str]:
         why = self.why
         if why.ahead is not None:
-            yield ahead(why.ahead)
+            yield ahead(why.ahead, self.job_id)
         if why.waits_for is not None:
             yield self.waits_for()
         if why.shadow is not None:
@@ -174,8 +178,9 @@ class _Words:
         why = self.why
         if why.decided is None or why.reason is None:
             return
+        context = RunContext(why.unix_start, job_id=self.job_id)
         verb = "It was decided to start it" if why.obeyed else "The policy first advised to start it"
-        yield f"{verb} at {self.at(why.decided)}: {describe_reason(why.reason, RunContext(why.unix_start), why.time)}."
+        yield f"{verb} at {self.at(why.decided)}: {describe_reason(why.reason, context, why.time)}."
 
     def waits_for(self) -> str:
         why = self.why
@@ -189,7 +194,8 @@ class _Words:
             case "head" if why.ahead is not None and not why.ahead.told:
                 return "It fits into what is free, but the policy, which has a rule of its own, starts it not yet."
             case "head" if why.shadow is not None:
-                return f"It fits into what is free, but job {why.shadow.head} goes first and must not be delayed."
+                head = self.job_id(why.shadow.head)
+                return f"It fits into what is free, but job {head} goes first and must not be delayed."
             case "head":
                 return "It fits into what is free, but jobs before it go first."
 
@@ -202,16 +208,16 @@ class _Words:
 
     def shadow(self, shadow: Shadow) -> str:
         if shadow.shadow_time is None:
-            return f"As the policy plans it, job {shadow.head} cannot start however long is waited."
+            return f"As the policy plans it, job {self.job_id(shadow.head)} cannot start however long is waited."
         by = " by requests" if shadow.plan == "requested" else ""
-        head = f"As the policy plans it{by}, job {shadow.head} can start at {self.at(shadow.shadow_time)}"
+        head = f"As the policy plans it{by}, job {self.job_id(shadow.head)} can start at {self.at(shadow.shadow_time)}"
         extra = f"leaving {procs(max(shadow.extra_processors, 0))}"
         end = shadow.planned_end
         ends = "may run on without end" if end is None else f"would run until {self.at(end)}"
         return f"{head}, {extra}; started now, this one {ends} on {procs(self.why.processors)}."
 
     def ends(self, ends: Endings) -> Iterator[str]:
-        who = "it" if ends.job_number == self.why.job_number else f"job {ends.job_number}"
+        who = "it" if ends.job_number == self.why.job_number else f"job {self.job_id(ends.job_number)}"
         names = "; ".join(self.ending(job, ends.time) for job in ends.named[:SHOWN])
         more = f"; and {ends.jobs - SHOWN:,} more" if ends.jobs > SHOWN else ""
         verb = "is" if ends.jobs == 1 else "are"
@@ -229,15 +235,13 @@ class _Words:
         if ending.probability is not None and (ending.predicted or ending.probability < 1):
             sure = "surely" if ending.probability == 1 else f"with {shares(ending.probability)}"
             by_then = f", ended by {self.at(by)} {sure}"
-        return f"job {ending.job_number} ({procs(ending.processors)}) {when}{by_then}"
+        return f"job {self.job_id(ending.job_number)} ({procs(ending.processors)}) {when}{by_then}"
 
     def refused(self, refused: Refused) -> str:
-        exact = shares(refused.probability)
+        exact, head = shares(refused.probability), self.job_id(refused.head)
         if refused.recalibrated is not None:
             exact = f"{shares(refused.recalibrated)} (raw {exact})"
-        sentence = (
-            f"At {self.at(refused.time)} a pass weighed it and did not start it: it would delay job {refused.head}"
-        )
+        sentence = f"At {self.at(refused.time)} a pass weighed it and did not start it: it would delay job {head}"
         match refused.criterion:
             case "paper":
                 rule = f", by the paper's bound {shares(refused.bound)}; less than {shares(refused.tau)} is asked"
@@ -257,7 +261,7 @@ class _Words:
         return f"With a request of {clock(sooner.requested_time or 0, today=0)} a pass now would start it{cut}."
 
 
-def ahead(ahead: Ahead) -> str:
+def ahead(ahead: Ahead, job_id: NamesJob = str) -> str:
     """Return the jobs before a job, in words.
 
     >>> ahead(Ahead(order="fcfs", told=True, jobs=2, processors=40, job_numbers=(3, 5)))
@@ -275,6 +279,6 @@ def ahead(ahead: Ahead) -> str:
 
     more = ", …" if ahead.jobs > SHOWN else ""
     asks = "requests" if ahead.jobs == 1 else "request"
-    named = ", ".join(map(str, ahead.job_numbers[:SHOWN]))
+    named = ", ".join(map(job_id, ahead.job_numbers[:SHOWN]))
     jobs = f"{ahead.jobs:,} job{'s' * (ahead.jobs != 1)}"
     return f"{start}: {jobs}, which {asks} {procs(ahead.processors)} in all: {named}{more}."

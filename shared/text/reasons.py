@@ -1,5 +1,6 @@
 """The reasons of decisions, in words: the context of a run, reasons, and the unfinished work of a pass."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from shadowtime.shared.formatting import clock, duration, percent
@@ -29,12 +30,14 @@ class RunContext(NamedTuple):
     """Known facts about a run: Unix time of second 0, whether decisions are obeyed, the last member that decided.
 
     `plan` names the run times that the policy plans with: requests or predictions. It is None if the policy has both.
+    `job_id` returns the id of a job from its number in the log.
     """
 
     unix_start: int = 0
     obeyed: bool | None = None
     member: str | None = None
     plan: str | None = None
+    job_id: Callable[[int], str] = str
 
     @classmethod
     def of(cls, opened: ClusterOpened) -> "RunContext":
@@ -77,12 +80,14 @@ def describe_reason(reason: Reason, log: RunContext = UNKNOWN, now: int | None =
         case FitsNow():
             return "nothing waits ahead of it, and it fits"
         case Backfilled(shadow_time=None):
-            return f"backfilled, job {reason.head} cannot start however long is waited"
+            return f"backfilled, job {log.job_id(reason.head)} cannot start however long is waited"
         case Backfilled(ends_by_shadow_time=True):
-            return f"backfilled, ends by {at(reason.shadow_time)}, when job {reason.head} can start{planned}"
+            return (
+                f"backfilled, ends by {at(reason.shadow_time)}, when job {log.job_id(reason.head)} can start{planned}"
+            )
         case Backfilled():
             left_over = f"{procs(reason.extra_processors)} left over at {at(reason.shadow_time)}{planned}"
-            return f"backfilled, on what job {reason.head} leaves: {left_over}"
+            return f"backfilled, on what job {log.job_id(reason.head)} leaves: {left_over}"
         case ProbablyHarmless():
             left = f", budget left {percent(reason.budget_left, '.3g')}" if reason.budget_left < 1 else ""
             gain = "" if reason.cost_of_gain is None else f", cost of gain {reason.cost_of_gain:.3g}"
@@ -91,7 +96,7 @@ def describe_reason(reason: Reason, log: RunContext = UNKNOWN, now: int | None =
             else:
                 stated = f"{percent(reason.recalibrated, '.3g')} (raw {percent(reason.probability, '.3g')})"
 
-            return f"backfilled, delays job {reason.head} with {stated}{gain}{left}"
+            return f"backfilled, delays job {log.job_id(reason.head)} with {stated}{gain}{left}"
         case Reserved(guaranteed_start=None):
             return "its place in the plan has come"
         case Reserved():

@@ -57,6 +57,8 @@ class StackPlan:
     live_port: int = 6080
     secure: bool = False
     tls: bool = False
+    kafka_jars: str | None = None
+    """Folder with the jars of Kafka; None for those that Maven fetched."""
 
     @property
     def access(self) -> Access:
@@ -69,17 +71,22 @@ class StackPlan:
         fields = json.loads(read_private(folder / "plan.json"))
         return cls(**fields | {"stages": tuple(fields["stages"])})
 
+    def text(self) -> str:
+        """Return the plan as `read` expects it."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
     def write(self) -> None:
         """Write the plan into its folder."""
-        write_private(Path(self.folder) / "plan.json", json.dumps(asdict(self), indent=2) + "\n")
+        write_private(Path(self.folder) / "plan.json", self.text())
 
     def make_servers(self) -> list[Server]:
         """Return Kafka, Redis and VictoriaMetrics, not yet started."""
         folder, guarded = Path(self.folder), self.access if self.secure else None
+        jars = None if self.kafka_jars is None else Path(self.kafka_jars)
         servers = (self.kafka_port, self.redis_port, self.victoria_metrics_port, self.live_port)
         reserve([*servers, *(worker.port for worker in self.make_workers())])  # Kafka's controller takes a free port
         return [
-            Kafka(folder / "kafka", self.kafka_port, access=guarded),
+            Kafka(folder / "kafka", self.kafka_port, access=guarded, jars=jars),
             Redis(folder / "redis", self.redis_port, access=self.access),
             VictoriaMetrics(
                 folder / "victoria-metrics",

@@ -46,6 +46,8 @@ class Kafka(Server):
         Upper bound of the Java heap.
     access
         Users with passwords, and their rights after `grant`. Without it, every client may do everything.
+    jars
+        Folder with the jars of the broker; by default the one that `fetch_jars` fills.
     """
 
     name = "kafka"
@@ -57,9 +59,11 @@ class Kafka(Server):
         settings: Settings | None = None,
         heap_megabytes: int = 512,
         access: Access | None = None,
+        jars: Path | None = None,
     ) -> None:
         super().__init__(folder, port)
         self.access = access
+        self.jars = jar_folder() if jars is None else jars
         self.controller_login: dict[str, Any] = {}
         """Credentials for the controller; empty if it asks for none."""
         self.settings: Settings = settings or {}
@@ -214,7 +218,7 @@ class Kafka(Server):
             f"-Djava.io.tmpdir={self.folder / 'tmp'}",  # compression libraries unpack there
             f"-Dlog4j2.configurationFile={SOURCE / 'log4j2.xml'}",
             "-cp",
-            f"{jar_folder()}/*",
+            f"{self.jars}/*",
         ]
 
     def _format(self, written: Path) -> None:

@@ -177,10 +177,8 @@ class Server(ABC):
         for port in self._ports():
             if not is_free(port):
                 raise ServerError(f"{self.name} cannot listen on {HOST}:{port}: another process does (see ss -tlnp)")
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.folder.chmod(0o700)
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
-        command = self._command()
+        command = self.launch_command()
         with open_log(self.log) as log:
             # The server has its own session: Ctrl-C in a terminal reaches only the parent, which stops its servers.
             self._process, self._guard = start_guarded(
@@ -199,6 +197,12 @@ class Server(ABC):
         except BaseException:
             self.kill()
             raise
+
+    def launch_command(self) -> list[str]:
+        """Make the folder and write the configuration; return the command line of the server."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
+        return self._command()
 
     def stop(self, within: float | None = None) -> None:
         """End the server gracefully within so many seconds, else kill it and raise `ServerError`.

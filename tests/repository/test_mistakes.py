@@ -92,7 +92,7 @@ MISTAKES = {  # LOG stands for a small log, GONE for a port where nobody listens
     "ask --cluster kth --processors 4 --requested-time 1h": "--requested-time: '1h'",
     "ask --cluster kth --processors 4 --quantile 95": "--quantile: '95'",
     "ask --cluster kth --processors 4 --confidence sure": "--confidence: 'sure'",
-    "ask --cluster kth --processors 4 --queue long": "--queue: 'long'",
+    "ask --cluster kth --job soon": "--job: 'soon'",
     "ask --cluster kth --processors 4 --redis-url redis://127.0.0.1:GONE --connect-seconds 0.2": "Redis",
     "ask --serve --port 70000": "--port",
     "ask --serve --redis-url redis://127.0.0.1:GONE --connect-seconds 0.2": "Redis",

@@ -183,6 +183,7 @@ class Mirror:
             pool = self.parts.pool_of(observation.node_list, observation.partition)
             if not life.in_system and (pool is None or not self.rooms.fits(observation, pool)):
                 continue  # the job waits here until the growth of its pool is published
+            self.names.note_life(life.number, key)
             asked = self.names.asked(observation, pool) | {"priority": order.get((key.submit, life.number))}
             if (earliest := self._earliest(life)) is None:
                 continue

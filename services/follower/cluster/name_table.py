@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from shadowtime.services.follower.cluster.observation import JobObservation
-from shadowtime.shared.accounting import KINDS, Names
+from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
+from shadowtime.shared.accounting import KINDS, POOL, REQUEUED, Names, job_of
 from shadowtime.shared.bounds import MAX_DURATION
 
 ASSIGNED = "\0"
@@ -13,6 +13,9 @@ ASSIGNED = "\0"
 
 class NameTable:
     """Names and their numbers. `fresh` has the entries that are not stored yet.
+
+    Readers of the log also need two facts that the numbers lack: the pool of a partition, and the job of a later life
+    whose number looks like that of an array task.
 
     >>> table = NameTable(Names())
     >>> table.number("user", "eve"), table.number("user", "bob"), table.number("user", ""), table.fresh
@@ -23,6 +26,8 @@ class NameTable:
         self.names = names
         self.fresh: dict[str, bytes] = {}
         self._unbound = 0
+        self._pools: dict[str, int] = {}
+        self._requeued: set[int] = set()
 
     def number(self, kind: str, name: str) -> int | None:
         """Return the number of a name. A new name gets the next number. An empty name has no number: return None."""
@@ -38,8 +43,29 @@ class NameTable:
         """Return the numbers of a job's user, account and other names, as fields of an event."""
         return {field: self.number(kind, getattr(observation, kind)) for kind, field in KINDS.items()}
 
+    def note_life(self, number: int, key: LifeKey) -> None:
+        """Note the job of a life if `job_of` does not tell it from the number.
+
+        >>> table = NameTable(Names())
+        >>> table.note_life(100_004_711, LifeKey(4711, -1, 0)), table.note_life(500_000_085, LifeKey(85, 4, 0))
+        (None, None)
+        >>> table.fresh
+        {'requeued:100004711': b'4711'}
+        """
+        if key.task == -1 and number not in self._requeued and job_of(number) != (key.job, None):
+            self._requeued.add(number)
+            self.fresh[f"{REQUEUED}:{number}"] = b"%d" % key.job
+
+    def _note_pool(self, partition: str, pool: int) -> None:
+        shown = self.names.shown("partition", partition)
+        if self._pools.get(shown) != pool:
+            self._pools[shown] = pool
+            self.fresh[f"{POOL}:{shown}"] = b"%d" % pool
+
     def asked(self, observation: JobObservation, pool: int | None) -> dict[str, Any]:
         """Return the request and the owner of a job, as fields of `JobSubmitted`."""
+        if pool is not None and observation.partition:
+            self._note_pool(observation.partition, pool)
         return {
             "requested_processors": observation.processors,
             "requested_time": None
@@ -66,6 +92,10 @@ class NameTable:
             if kind in KINDS:
                 self._fill(kind, int(number) - 1)
                 self.names.of[kind][shown] = int(number)
+            elif kind == POOL:
+                self._pools[shown] = int(number)
+            elif kind == REQUEUED:
+                self._requeued.add(int(shown))
 
     def reserve(self, event: Any) -> None:
         """Reserve the numbers in an event of the log, so that other names do not get them."""

@@ -17,14 +17,18 @@ from shadowtime.services.processes.ask.alternatives import (
     shapes,
 )
 from shadowtime.services.processes.ask.answers import Answers
-from shadowtime.services.processes.ask.questions import LOG_AGE, RunName, Share, log_age
+from shadowtime.services.processes.ask.questions import LOG_AGE, OwnWord, RunName, Share, log_age
+from shadowtime.services.processes.ask.words import ClusterWords, JobPlace
 from shadowtime.shared.distributions import mean_run_time
 from shadowtime.shared.errors import Unanswerable
 from shadowtime.shared.formatting import duration, percent
 from shadowtime.shared.messages import (
+    UNITS,
+    Amount,
     Count,
     FrozenModel,
     JobSubmitted,
+    PoolCapacity,
     Probability,
     Processors,
     Request,
@@ -33,6 +37,7 @@ from shadowtime.shared.messages import (
     Whole,
     ratio,
 )
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import AdvisedStart as Start
 from shadowtime.shared.stages import (
     BoundsWaits,
@@ -52,27 +57,31 @@ class AdviceQuestion(FrozenModel):
     cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
     processors: Processors = Field(description="processors that the job requests")
     requested_time: Request = Field(description="seconds that the job requests")
-    queue: Whole | None = Field(default=None, description="number of the queue that the job enters")
-    user: Whole | None = Field(default=None, description="number of the user who submits it")
-    group: Whole | None = Field(default=None, description="number of the user's group")
-    executable: Whole | None = Field(default=None, description="number of what it executes")
+    queue: OwnWord | None = Field(default=None, description="queue that the job enters, by name or number")
+    user: OwnWord | None = Field(default=None, description="user who submits it, by name or number")
+    group: OwnWord | None = Field(default=None, description="the user's group or account, by name or number")
+    executable: OwnWord | None = Field(default=None, description="number of what it executes")
+    pool: OwnWord | None = Field(
+        default=None, description="pool of nodes that it needs, by name; by default its queue's"
+    )
+    memory: Amount | None = Field(default=None, description="MiB of memory that the job requests, on all its nodes")
+    gpus: Amount | None = Field(default=None, description="GPUs that the job requests, on all its nodes")
     risk: Share = Field(default=0.05, description="probability of being cut that the advised alternative has at most")
     moldable: bool = Field(default=False, description="whether it could run on other sizes, with the same work")
     run: RunName | None = Field(
         default=None, description="a run of the cluster; by default the followed run, or else that of the latest event"
     )
 
-    def job(self, time: int, shape: AlternativeShape) -> JobSubmitted:
-        """Return the job in the given shape, as if it were submitted at `time`, in seconds."""
+    def job(self, time: int, shape: AlternativeShape, place: JobPlace) -> JobSubmitted:
+        """Return the job in the given shape and place, as if it were submitted at `time`, in seconds."""
         return JobSubmitted(
             time=time,
             job_number=0,
             requested_processors=shape.processors,
             requested_time=shape.requested_time,
-            user_id=self.user,
-            group_id=self.group,
-            executable_number=self.executable,
-            queue_number=self.queue,
+            memory=self.memory,
+            gpus=self.gpus,
+            **place.fields(),
         )
 
 
@@ -133,9 +142,10 @@ class Advising:
         """
         run = await self._starts.run_of(question.cluster, question.run)
         own = AlternativeShape(question.processors, question.requested_time)
-        job, first = await self._run_times.of_run(run, partial(_predicted, question, own))
+        words = await self._starts.words.of(question.cluster, run)
+        job, first = await self._run_times.of_run(run, partial(_predicted, question, own, words))
         starts, second, age = await self._starts.of_run(run, partial(_starts, job.asked))
-        bounds, third = await self._bounds.of_run(run, partial(_bounds, question.job(0, own)))
+        bounds, third = await self._bounds.of_run(run, partial(_bounds, job.asked[0][0]))
         choices = [alternative(own, asked, start, job) for (asked, _), start in zip(job.asked, starts, strict=True)]
         alternatives = marked(choices, question.risk)
         return Advice(
@@ -192,16 +202,30 @@ class PredictedJob(NamedTuple):
     unadvised: str
 
 
-def _predicted(question: AdviceQuestion, own: AlternativeShape, state: StageRun) -> tuple[PredictedJob, AsOf]:
+def _predicted(
+    question: AdviceQuestion, own: AlternativeShape, words: ClusterWords, state: StageRun
+) -> tuple[PredictedJob, AsOf]:
     handler, as_of = _opened(state)
-    machine = max(handler.processors, handler.opened.processors)
-    if own.processors > machine:
-        reason = f"the job requests {own.processors} processors; the machine has {machine}"
-        raise Unanswerable(422, reason, "processors")
+    job = question.job(as_of.time, own, words.place(question, handler.opened, one_pool=True))
+    machine = _require_room(handler, job)
     if not isinstance(handler, PredictsRunTimes):
         raise TypeError(f"stage {state.stage.name} does not predict run times")
     largest = machine if question.moldable else 0
-    return predicted_job(handler, question.job(as_of.time, own), question.risk, largest), as_of
+    return predicted_job(handler, job, question.risk, largest), as_of
+
+
+def _require_room(handler: StageHandler, job: JobSubmitted) -> int:
+    """Return the processors of the pool that a job needs. Raise `Unanswerable` if the job is larger than the pool."""
+    at = job.pool or 0
+    pools = handler.opened.pools
+    where = f"pool {quote(pools[at].name)}" if pools and len(pools) > 1 else "the machine"
+    first = pools[at] if pools else PoolCapacity(handler.opened.processors)
+    sizes = {"processors": job.requested_processors, "memory": job.memory, "gpus": job.gpus}
+    for name, asked in sizes.items():
+        has = [getattr(room, name) for room in (handler.rooms[at], first) if getattr(room, name) is not None]
+        if asked is not None and has and asked > max(has):
+            raise Unanswerable(422, f"the job requests {asked} {UNITS[name]}; {where} has {max(has)}", name)
+    return max(handler.rooms[at].processors, first.processors)
 
 
 def predicted_job(handler: PredictsRunTimes, job: JobSubmitted, accepted: float, largest: int) -> PredictedJob:

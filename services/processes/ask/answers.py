@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from shadowtime.services.processes.ask.questions import Answer, Offer, Offers, OffersQuestion, Question, log_age
+from shadowtime.services.processes.ask.words import ClusterWords, WordReader
 from shadowtime.shared.errors import SnapshotMismatch, Unanswerable
 from shadowtime.shared.messages import FOLLOWED, SHADOW, Envelope, JobSubmitted, Rejected, WaitBound, run_name
 from shadowtime.shared.quoting import quote
@@ -38,8 +39,11 @@ class _Seen(NamedTuple):
 class Answers:
     """Answers from the state of one stage. Memory holds the states of the `followed` most recently queried runs."""
 
-    def __init__(self, stage: Stage, reader: RunReader, followed: int = MAX_FOLLOWED) -> None:
+    def __init__(
+        self, stage: Stage, reader: RunReader, followed: int = MAX_FOLLOWED, words: WordReader | None = None
+    ) -> None:
         self._stage = stage
+        self.words = words or WordReader()
         self._reader = reader
         self._most = followed
         self._followers: dict[str, RunFollower] = {}
@@ -73,12 +77,14 @@ class Answers:
         return Offers(offers=tuple(sorted(offers, key=_wait)))
 
     async def _offer(self, question: Question) -> Offer:
-        offer = Offer(cluster=question.cluster, queue=question.queue)
+        asked = question.queue
+        offer = Offer(cluster=question.cluster, queue=int(asked) if asked and asked.isdecimal() else asked)
         try:
             answer = await self.answer(question)
         except Unanswerable as error:
             return offer.model_copy(update={"reason": str(error)})
-        bound = _shown(answer.bounds, question.queue)
+        words = await self.words.of(question.cluster, answer.run)
+        bound = _shown(answer.bounds, words.number("partition", question.queue, "queue"))
         reason = answer.bounds[0].reason if bound is None else None
         return offer.model_copy(update={"run": answer.run, "time": answer.time, "bound": bound, "reason": reason})
 
@@ -133,7 +139,8 @@ class Answers:
 
     async def _answer_of(self, run: str, question: Question) -> Answer | None:
         """Return the answer from a run; None if the run bounds no waits."""
-        answer = await self._follower(run).ask(partial(_answer, question, run))
+        words = await self.words.of(question.cluster, run)
+        answer = await self._follower(run).ask(partial(_answer, question, run, words))
         if answer is None:
             raise Unanswerable(404, f"run {quote(run)} has no opening event yet, or is no longer kept", "run")
         return answer if answer.bounds else None
@@ -227,7 +234,7 @@ def _event_at(position: Position) -> _Seen | None:
     return _Seen(position, last.cluster, last.event.time)
 
 
-def _answer(question: Question, run: str, state: StageRun) -> Answer | None:
+def _answer(question: Question, run: str, words: ClusterWords, state: StageRun) -> Answer | None:
     handler = state.handler
     if handler is None:
         return None
@@ -246,8 +253,7 @@ def _answer(question: Question, run: str, state: StageRun) -> Answer | None:
         job_number=0,
         requested_processors=question.processors,
         requested_time=question.requested_time,
-        user_id=question.user,
-        queue_number=question.queue,
+        **words.place(question, handler.opened).fields(),
     )
     if not isinstance(handler, BoundsWaits):
         raise TypeError(f"stage {state.stage.name} does not bound waits")

@@ -12,6 +12,8 @@ from shadowtime.services.processes.ask.answers import MAX_FOLLOWED, Answers
 from shadowtime.services.processes.ask.questions import OffersQuestion, read_as, read_question
 from shadowtime.services.processes.ask.tables import advice_table, answer_table, offers_table, ranges_table
 from shadowtime.services.processes.ask.why import Explanations, JobQuestion, why_text
+from shadowtime.services.processes.ask.words import NAMES_OF, WordReader
+from shadowtime.shared.stages import Stage
 from shadowtime.shared.streaming import RedisReader, Settings, reading
 
 (STAGE,) = (stage for stage in STAGES if stage.name == "wait_bound")
@@ -37,14 +39,24 @@ async def advising(
     stages = {stage.name: stage for stage in STAGES}
     async with AsyncExitStack() as stack:
         readers = [await stack.enter_async_context(read(settings, name)) for name in ADVISE]
-        yield Advising(*(Answers(stages[name], reader, followed) for name, reader in zip(ADVISE, readers, strict=True)))
+        words = WordReader(await stack.enter_async_context(read(settings, NAMES_OF)))
+        yield Advising(
+            *(Answers(stages[name], reader, followed, words) for name, reader in zip(ADVISE, readers, strict=True))
+        )
+
+
+@asynccontextmanager
+async def answering_from(settings: Settings, stage: Stage) -> AsyncIterator[tuple[RedisReader, WordReader]]:
+    """Yield a reader of the states of a stage in Redis, and a reader of the words of clusters."""
+    async with reading(settings, stage.name) as reader, reading(settings, NAMES_OF) as names:
+        yield reader, WordReader(names)
 
 
 async def bound_once(settings: Settings, parameters: Mapping[str, object]) -> PrintedAnswer:
     """Return the bounds on the wait of a job. Raise the same errors as `Answers.answer`."""
     question = read_question(parameters)
-    async with reading(settings, STAGE.name) as reader:
-        answer = await Answers(STAGE, reader).answer(question)
+    async with answering_from(settings, STAGE) as (reader, words):
+        answer = await Answers(STAGE, reader, words=words).answer(question)
     tables = [answer_table(question, answer), *([ranges_table(answer)] if answer.ranges else [])]
     return PrintedAnswer(answer.model_dump_json(), Group(*tables))
 
@@ -52,8 +64,8 @@ async def bound_once(settings: Settings, parameters: Mapping[str, object]) -> Pr
 async def offers_once(settings: Settings, parameters: Mapping[str, object]) -> PrintedAnswer:
     """Return the bounds of several clusters and queues. Raise the same errors as `Answers.offers`."""
     question = read_as(OffersQuestion, parameters)
-    async with reading(settings, STAGE.name) as reader:
-        offers = await Answers(STAGE, reader).offers(question)
+    async with answering_from(settings, STAGE) as (reader, words):
+        offers = await Answers(STAGE, reader, words=words).offers(question)
     return PrintedAnswer(offers.model_dump_json(), offers_table(question, offers))
 
 
@@ -68,6 +80,6 @@ async def advise_once(settings: Settings, parameters: Mapping[str, object]) -> P
 async def explain_once(settings: Settings, parameters: Mapping[str, object]) -> PrintedAnswer:
     """Return the state of a job and the reasons for it. Raise the same errors as `Explanations.explain`."""
     question = read_as(JobQuestion, parameters)
-    async with reading(settings, EXPLAINED.name) as reader:
-        why = await Explanations(EXPLAINED, reader).explain(question)
+    async with answering_from(settings, EXPLAINED) as (reader, words):
+        why = await Explanations(EXPLAINED, reader, words=words).explain(question)
     return PrintedAnswer(why.model_dump_json(), why_text(why))

@@ -5,7 +5,7 @@ from itertools import product
 from time import time as wall_clock
 from typing import Annotated, TypeVar
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from shadowtime.shared.errors import MAX_QUOTED_LENGTH, Unanswerable, in_plain_words
 from shadowtime.shared.formatting import duration
@@ -26,6 +26,15 @@ from shadowtime.shared.quoting import quote
 Asked = TypeVar("Asked", bound=FrozenModel)
 RunName = Annotated[str, Field(min_length=1, max_length=200)]
 Share = Annotated[float, Field(gt=0, lt=1)]
+_as_text = BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)
+OwnWord = Annotated[Annotated[str, Field(min_length=1, max_length=200)], _as_text]
+"""A name of the followed cluster, or a number of the log."""
+
+JobId = Annotated[str, _as_text]
+"""An id of a job in the words of its cluster, or its number in the log."""
+
+OTHER_NAMES = {"partition": "queue", "account": "group"}
+"""Other names of parameters: those of Slurm."""
 
 
 LOG_AGE = "age in seconds of the log of a followed cluster; null for other runs"
@@ -40,8 +49,11 @@ class Question(FrozenModel):
     cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
     processors: Processors = Field(description="processors that the job requests")
     requested_time: Request | None = Field(default=None, description="seconds that the job requests")
-    queue: Whole | None = Field(default=None, description="number of the queue that the job enters")
-    user: Whole | None = Field(default=None, description="number of the user who submits it")
+    queue: OwnWord | None = Field(default=None, description="queue that the job enters, by name or number")
+    user: OwnWord | None = Field(default=None, description="user who submits it, by name or number")
+    pool: OwnWord | None = Field(
+        default=None, description="pool of nodes that it needs, by name; by default its queue's"
+    )
     quantile: Share = Field(default=0.95, description="share of such jobs that shall wait no longer than the bound")
     confidence: Share = Field(default=0.95, description="probability with which that many do")
     side: Side = Field(default="upper", description="side from which this quantile of waits is bounded")
@@ -98,12 +110,12 @@ class OffersQuestion(FrozenModel):
     cluster: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] = Field(
         min_length=1, max_length=MAX_OFFERS, description="the clusters, by name"
     )
-    queue: tuple[Whole, ...] = Field(
-        default=(), max_length=MAX_OFFERS, description="numbers of queues, in each cluster; without one, any queue"
+    queue: tuple[OwnWord, ...] = Field(
+        default=(), max_length=MAX_OFFERS, description="queues in each cluster, by name or number; without one, any"
     )
     processors: Processors = Field(description="processors that the job requests")
     requested_time: Request | None = Field(default=None, description="seconds that the job requests")
-    user: Whole | None = Field(default=None, description="number of the user who submits it")
+    user: OwnWord | None = Field(default=None, description="user who submits it, by name or number")
     quantile: Share = Field(default=0.95, description="share of such jobs that shall wait no longer than the bound")
     confidence: Share = Field(default=0.95, description="probability with which that many do")
     side: Side = Field(default="upper", description="side from which this quantile of waits is bounded")
@@ -126,7 +138,7 @@ class Offer(FrozenModel):
     """The bound on the wait of the job in one cluster and queue; if there is none, `reason` says why."""
 
     cluster: str = Field(description="the cluster, by name")
-    queue: Whole | None = Field(default=None, description="number of the queue; null for any queue")
+    queue: Whole | str | None = Field(default=None, description="the queue, as asked for; null for any queue")
     run: str | None = Field(default=None, description="the run behind the bound")
     time: Whole | None = Field(default=None, description="time of its last event, on the cluster's own time line")
     bound: WaitBound | None = Field(default=None, description="the ensemble's bound, or the first that there is")
@@ -159,6 +171,7 @@ def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:
     Unanswerable
         If a parameter is missing, unknown or out of range. The error names it.
     """
+    parameters = _renamed(parameters, model)
     try:
         return model.model_validate(parameters)
     except ValidationError as error:
@@ -170,3 +183,14 @@ def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:
     if first["type"] == "missing":
         raise Unanswerable(422, "is missing", name)
     raise Unanswerable(422, f"{quote(str(first['input']), MAX_QUOTED_LENGTH)}: {in_plain_words(first)}", name)
+
+
+def _renamed(parameters: Mapping[str, object], model: type[FrozenModel]) -> dict[str, object]:
+    """Return the parameters with the names of `OTHER_NAMES` replaced. Raise `Unanswerable` if one occurs twice."""
+    renamed = dict(parameters)
+    for other, name in OTHER_NAMES.items():
+        if other in renamed and name in model.model_fields:
+            if name in renamed:
+                raise Unanswerable(422, f"is another name of {name}; expected one of them", other)
+            renamed[name] = renamed.pop(other)
+    return renamed

@@ -12,9 +12,9 @@ from aiohttp import web
 from shadowtime.services.pipeline import EXPLAINED
 from shadowtime.services.processes.ask.advice import AdviceQuestion, Advising
 from shadowtime.services.processes.ask.answers import Answers
-from shadowtime.services.processes.ask.once import STAGE, advising
+from shadowtime.services.processes.ask.once import STAGE, advising, answering_from
 from shadowtime.services.processes.ask.openapi import document
-from shadowtime.services.processes.ask.questions import Asked, OffersQuestion, Problem, Question, read_as
+from shadowtime.services.processes.ask.questions import OTHER_NAMES, Asked, OffersQuestion, Problem, Question, read_as
 from shadowtime.services.processes.ask.why import Explanations, JobQuestion
 from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.errors import ShadowtimeError, Unanswerable
@@ -31,13 +31,13 @@ async def serve(settings: Settings, host: str, port: int, names: Sequence[str] =
     """Answer over HTTP until SIGTERM or Ctrl-C."""
     get_ready()
     async with (
-        reading(settings, STAGE.name) as reader,
+        answering_from(settings, STAGE) as (reader, words),
         reading(settings, EXPLAINED.name) as schedules,
         advising(settings) as advises,
     ):
         ended = shutdown_event()
-        explanations = Explanations(EXPLAINED, schedules)
-        made = application(Answers(STAGE, reader), partial(reader.wait_for, 0), advises, explanations)
+        explanations = Explanations(EXPLAINED, schedules, words=words)
+        made = application(Answers(STAGE, reader, words=words), partial(reader.wait_for, 0), advises, explanations)
         async with listening(made, host, port, names) as server:
             log.info("answering at %sbound, advice and why", address_of(server))
             await ended.wait()
@@ -84,6 +84,7 @@ def _parameters(request: web.Request, model: type[FrozenModel]) -> dict[str, obj
     fields = model.model_fields
     lists = {name for name, field in fields.items() if get_origin(field.annotation) is tuple}
     counts = Counter(name for name, _ in request.query.items())
+    lists |= {other for other, name in OTHER_NAMES.items() if name in lists}
     if twice := [name for name, count in counts.items() if count > 1 and name not in lists]:
         raise Unanswerable(422, "is given twice", twice[0])
     return {name: request.query.getall(name) if name in lists else request.query[name] for name in counts}

@@ -88,7 +88,7 @@ def alternatives_table(alternatives: tuple[Alternative, ...], caption: str) -> T
 def answer_table(question: Question, answer: Answer) -> Table:
     """Return the table of bounds for people."""
     starts = [
-        f"{_scope(wait_bound)}: starts with probability "
+        f"{_scope(wait_bound, question)}: starts with probability "
         + ", ".join(f"{share:g} within {duration(seconds)}" for share, seconds in wait_bound.starts_within)
         for wait_bound in answer.bounds
         if wait_bound.starts_within
@@ -107,7 +107,7 @@ def answer_table(question: Question, answer: Answer) -> Table:
     if explained:
         table.add_column("why none")
     for place, wait_bound in enumerate(answer.bounds):
-        row = [_scope(wait_bound), wait_bound.grouping, _wait(wait_bound), str(wait_bound.observations)]
+        row = [_scope(wait_bound, question), wait_bound.grouping, _wait(wait_bound), str(wait_bound.observations)]
         if any(outwaited.values()):
             row.append(_outwaited(outwaited.get(place), answer.waiting))
         table.add_row(*row, wait_bound.reason) if explained else table.add_row(*row)
@@ -143,7 +143,7 @@ def offers_table(question: OffersQuestion, offers: Offers) -> Table:
     for offer in offers.offers:
         bound = offer.bound
         shown = ("none", "", "") if bound is None else (_wait(bound), _of(bound), str(bound.observations))
-        row = one_line(offer.cluster), "all" if offer.queue is None else str(offer.queue), *shown
+        row = one_line(offer.cluster), "all" if offer.queue is None else one_line(str(offer.queue)), *shown
         table.add_row(*row, offer.reason and one_line(offer.reason)) if explained else table.add_row(*row)
 
     return table
@@ -168,5 +168,5 @@ def _wait(bound: WaitBound) -> str:
     return " to ".join(limits) if limits and bound.reason is None else "none"
 
 
-def _scope(bound: WaitBound) -> str:
-    return "all" if bound.queue is None else str(bound.queue)
+def _scope(bound: WaitBound, question: Question) -> str:
+    return "all" if bound.queue is None else one_line(question.queue or str(bound.queue))

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from functools import partial
 from textwrap import wrap
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from shadowtime.services.processes.ask.answers import Answers
-from shadowtime.services.processes.ask.questions import RunName, age_line, log_age
+from shadowtime.services.processes.ask.questions import JobId, RunName, age_line, log_age
+from shadowtime.services.processes.ask.words import ClusterWords, is_job_id
 from shadowtime.shared.errors import Unanswerable
 from shadowtime.shared.formatting import clock
-from shadowtime.shared.messages import Count, Explains, Explanation, FrozenModel
+from shadowtime.shared.messages import Explains, Explanation, FrozenModel
 from shadowtime.shared.quoting import one_line, quote
 from shadowtime.shared.stages import StageRun
 from shadowtime.shared.text import sentences_of
@@ -24,7 +25,15 @@ class JobQuestion(FrozenModel):
     """A question about one job that waits, runs, or was among the last to end."""
 
     cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
-    job: Count = Field(description="number of the job")
+    job: JobId = Field(description="id of the job, as 2754_12 for a task of an array, or its number in the log")
+
+    @field_validator("job")
+    @classmethod
+    def _is_id(cls, text: str) -> str:
+        if not is_job_id(text):
+            raise ValueError("expected the id of a job, such as 2754 or 2754_12")
+        return text
+
     run: RunName | None = Field(
         default=None, description="a run of the cluster; by default the latest that knows the job"
     )
@@ -33,6 +42,7 @@ class JobQuestion(FrozenModel):
 class Why(Explanation):
     """The state of one job and the reasons for it, as of the last event of the run that the stage has stored."""
 
+    job_id: str = Field(description="the job in the words of its cluster")
     sentences: tuple[str, ...] = Field(description="the same in words")
 
 
@@ -55,7 +65,8 @@ class Explanations(Answers):
             runs: Sequence[str] = await self._in_order(question.cluster) if question.run is None else [question.run]
             missing = []
             for run in runs[:MAX_SEARCHED]:
-                answer = await self._follower(run).ask(partial(_explain, question, run))
+                words = await self.words.of(question.cluster, run)
+                answer = await self._follower(run).ask(partial(_explain, question, run, words))
                 if isinstance(answer, Why):
                     return answer
                 missing.append(f"run {quote(run)}: {answer or 'it has not been opened yet'}")
@@ -66,7 +77,7 @@ class Explanations(Answers):
         raise Unanswerable(404, f"job {question.job} is unknown; {'; '.join(missing)}", "job")
 
 
-def _explain(question: JobQuestion, run: str, state: StageRun) -> Why | str | None:
+def _explain(question: JobQuestion, run: str, words: ClusterWords, state: StageRun) -> Why | str | None:
     """Return the answer, or a text about the known jobs if the job is unknown. Return None if the run is not open."""
     handler = state.handler
     if handler is None:
@@ -76,11 +87,13 @@ def _explain(question: JobQuestion, run: str, state: StageRun) -> Why | str | No
         raise Unanswerable(404, f"{of}, not of {quote(question.cluster)}", "run")
     if not isinstance(handler, Explains):
         raise TypeError(f"stage {state.stage.name} does not explain waits")
-    explanation = handler.explain(question.job, run, state.sequence)
+    explanations = (handler.explain(number, run, state.sequence) for number in words.lives(question.job))
+    explanation = next((explanation for explanation in explanations if explanation is not None), None)
     if explanation is None:
-        return handler.known()
+        return handler.known(words.job)
+    job_id = words.job(explanation.job_number)
     age = age_line(log_age(handler.opened, handler.time))
-    return Why(**vars(explanation), sentences=(*age, *sentences_of(explanation)))
+    return Why(**vars(explanation), job_id=job_id, sentences=(*age, *sentences_of(explanation, words.job)))
 
 
 def why_text(why: Why) -> str:

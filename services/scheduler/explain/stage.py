@@ -1,5 +1,6 @@
 """Handlers of the scheduler stage that answer questions: the state of a job, and the reasons for it."""
 
+from collections.abc import Callable
 from typing import Any
 
 from shadowtime.services.scheduler.explain.waiting_job import waiting
@@ -49,10 +50,10 @@ class Explaining(Scheduler):
             **reason,
         )
 
-    def known(self) -> str:
-        """Return a text that lists the known jobs."""
+    def known(self, job_id: Callable[[int], str] = str) -> str:
+        """Return a text that lists the known jobs. `job_id` returns the id of a job from its number."""
         waits, runs = list(self.jobs.waiting), list(self.jobs.running)
-        counts = f"{_counted(waits, 'wait')}, {_counted(runs, 'run')}"
+        counts = f"{_counted(waits, 'wait', job_id)}, {_counted(runs, 'run', job_id)}"
         return f"{counts}; of ended jobs the last {len(self.passes.ended):,} are known"
 
     def _stands(self, number: int, *, brief: bool) -> dict[str, Any] | None:
@@ -135,12 +136,12 @@ def _nothing(event: Event) -> None:
     return
 
 
-def _counted(numbers: list[int], verb: str) -> str:
+def _counted(numbers: list[int], verb: str, job_id: Callable[[int], str] = str) -> str:
     """Return a text with the number of jobs that wait or run, and the first of them.
 
     >>> _counted([3, 7], "wait"), _counted([], "run")
     ('2 wait (3, 7)', '0 run')
     """
     more = ", …" if len(numbers) > MAX_LISTED else ""
-    listed = ", ".join(map(str, numbers[:MAX_LISTED]))
+    listed = ", ".join(map(job_id, numbers[:MAX_LISTED]))
     return f"{len(numbers):,} {verb}" + (f" ({listed}{more})" if numbers else "")

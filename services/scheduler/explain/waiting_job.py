@@ -93,7 +93,7 @@ def waiting(
             job_numbers=tuple(numbers[: min(at, MAX_NAMED_JOBS)].tolist()),
         ),
         "refused": refused_of(pool, number, passes),
-        "room": RoomAhead(_fits_at(size, line), goes_first=line.known and at == line.heads),
+        "room": RoomAhead(line.busy.fits_at(size, line.idle), goes_first=line.known and at == line.heads),
     }
     if what_if is not None and what_if.starts(number):
         return fields | {"waits_for": "pass"}
@@ -118,13 +118,6 @@ def waiting(
         seconds = None if shadow is None or shadow.shadow_time is None else shadow.shadow_time - now
         fields |= {"sooner": tuple(what_if.sooner(number, seconds)), "tried": len(queue) <= MAX_QUEUE}
     return fields
-
-
-def _fits_at(needed: Integers, line: ServiceOrder) -> int | None:
-    """Return when enough running jobs are expected to have ended, now at the earliest; None if never."""
-    busy = line.busy
-    time, _ = shadow_of(needed, line.idle, busy.sizes, busy.expected_ends)
-    return int(max(time, busy.now)) if time - busy.now <= MAX_DURATION else None
 
 
 def shadow_behind(pool: PoolScheduler, head: int, row: int, line: ServiceOrder) -> Shadow | None:

@@ -7,7 +7,8 @@ import numpy as np
 from shadowtime.services.scheduler.kernels import RunningEnds
 from shadowtime.services.scheduler.probabilistic.acceptance import Candidates
 from shadowtime.services.scheduler.tables import Queue, Running, RunningJobs, expected_ends
-from shadowtime.shared.kernels import Flags, Integers, kernel
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.kernels import Flags, Integers, kernel, shadow_of
 
 NONE: Integers = np.empty(0, dtype=np.int64)
 
@@ -75,6 +76,14 @@ class PassState:
     def processors(self) -> Integers:
         """Processors that each job holds."""
         return np.ascontiguousarray(self.sizes[:, 0])
+
+    def fits_at(self, needed: Integers, idle: Integers) -> int | None:
+        """Return when enough running jobs are expected to have ended, now at the earliest; None if never.
+
+        `needed` and `idle` are amounts of each resource, in the order of `Running.free`. O(running log running).
+        """
+        time, _ = shadow_of(needed, idle, self.sizes, self.expected_ends)
+        return int(max(time, self.now)) if time - self.now <= MAX_DURATION else None
 
     def ends(self) -> RunningEnds:
         """Return the columns from which a walk derives when each job may end."""

@@ -94,6 +94,19 @@ class RedisReader(RedisStore):
 
         return sorted(key.removeprefix(prefix).decode() for key in await self._ask(scan()))
 
+    async def read_words(self, run: str) -> dict[str, bytes]:
+        """Return the read model of a run without the names of jobs, of which there may be a million."""
+
+        async def scan() -> dict[str, bytes]:
+            key = self._key(run, "read-model")
+            return {
+                name.decode(errors="replace"): value
+                async for name, value in self._client.hscan_iter(key, match="[^j]*", count=10_000)
+            }
+
+        words: dict[str, bytes] = await self._ask(scan())
+        return words
+
     async def positions(self, runs: Sequence[str]) -> Sequence[Position | None]:
         """Return the stage's position in each of these runs; None for a run that is not known."""
         if not runs:

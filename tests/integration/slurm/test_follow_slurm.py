@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from shadowtime.services.follower.io.follower import STORE
+from shadowtime.shared.accounting.names import KINDS
 from shadowtime.shared.accounting.slurm.head import FIELDS
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, JobChanged, JobSuspended
 from shadowtime.shared.streaming.settings import Settings
@@ -109,5 +110,6 @@ async def names_of(settings: Settings) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for name, number in sorted(stored.items(), key=lambda each: int(each[1])):
         kind, _, shown = name.partition(":")
-        found.setdefault(kind, {})[shown] = int(number)
+        if kind in KINDS:
+            found.setdefault(kind, {})[shown] = int(number)
     return found

@@ -23,6 +23,7 @@ from shadowtime.services.processes.ask.once import ADVISE
 from shadowtime.services.processes.ask.openapi import document
 from shadowtime.services.processes.ask.routes import application
 from shadowtime.services.processes.ask.tables import advice_table
+from shadowtime.services.processes.ask.words import JobPlace
 from shadowtime.shared.errors import Unanswerable
 from tests.support.stored_runs import NAMED, Stored, asked
 
@@ -61,7 +62,7 @@ async def _straight(stored: Stored) -> None:
     """Ask the very states, not copies of them."""
     handler: Any = stored.states["scheduler"].handler
     runs: Any = stored.states["runtime_distribution"].handler
-    job = asked().job(handler.time, AlternativeShape(8, 7200))
+    job = asked().job(handler.time, AlternativeShape(8, 7200), JobPlace())
     assert len(handler.starts_of([(job, runs.run_time_of(job))] * 2)) == 2
 
 
@@ -186,7 +187,9 @@ def test_the_rows_have_a_request_that_keeps_the_risk_or_say_that_none_does(store
             assert "the longest so far, is cut with at most" in str(advice.unadvised)
             longest = max(each.requested_time for each in advice.alternatives)
             state: Any = stored.states["runtime_distribution"].handler
-            assert longest == max(state.longest_request(asked().job(0, AlternativeShape(8, 60))), requested_time)
+            assert longest == max(
+                state.longest_request(asked().job(0, AlternativeShape(8, 60), JobPlace())), requested_time
+            )
     assert advised > 40
 
 

@@ -1,0 +1,212 @@
+"""The own words of a followed cluster: names of users, accounts and partitions, and ids of jobs.
+
+Messages have numbers only. The follower stores the names in Redis. A reader resolves them where it shows them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from time import monotonic
+from typing import Any, NamedTuple, Protocol
+
+from shadowtime.shared.accounting import KINDS, POOL, REQUEUED, job_of, number_of
+from shadowtime.shared.bounds import MAX_INTEGER
+from shadowtime.shared.errors import Unanswerable
+from shadowtime.shared.messages import FOLLOWED, SHADOW, ClusterOpened, FrozenModel, run_name
+from shadowtime.shared.quoting import quote
+
+NAMES_OF = "follow"
+"""The prefix of the follower's keys in Redis, which have the names."""
+
+MAX_LIVES = 1_000
+"""The number of lives of a job that are searched for its id."""
+
+KEPT_SECONDS = 5.0
+"""Seconds for which names are kept in memory. A name that is not known is looked up anew."""
+
+MAX_LISTED = 20
+"""The maximum number of names that an error lists."""
+
+_ID = re.compile(r"([0-9]{1,10})(?:_([0-9]{1,7})|\[([0-9]{1,7})\])?")
+"""An id of a job, as Slurm or PBS writes it."""
+
+
+def is_job_id(text: str) -> bool:
+    """Return whether a text can be the id of a job, or its number in the log.
+
+    >>> is_job_id("2754_12"), is_job_id("2754[12]"), is_job_id("419430500002754"), is_job_id("x")
+    (True, True, True, False)
+    """
+    return _ID.fullmatch(text) is not None or re.fullmatch("[0-9]{1,16}", text) is not None
+
+
+class JobPlace(NamedTuple):
+    """The owner and the place of a job, as numbers of the log; `pool` counts from 0, None without pools."""
+
+    user: int | None = None
+    group: int | None = None
+    executable: int | None = None
+    queue: int | None = None
+    pool: int | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of a `JobSubmitted`."""
+        return {
+            "user_id": self.user,
+            "group_id": self.group,
+            "executable_number": self.executable,
+            "queue_number": self.queue,
+            "pool": self.pool,
+            "partition_number": None if self.pool is None else self.pool + 1,
+        }
+
+
+class ClusterWords:
+    """The own words for the numbers of a run. Without stored names, the numbers stand for themselves.
+
+    >>> words = ClusterWords({"user:eve": b"3", "partition:gpu": b"1", "pool:gpu": b"1", "requeued:100000009": b"9"})
+    >>> words.name("user", 3), words.name("user", 4), words.number("user", "eve", "user"), words.pool_of(1)
+    ('eve', '4', 3, 1)
+    >>> words.job(500000085), words.job(100000009), min(words.lives("85_4"))
+    ('85_4', '9', 500000085)
+    """
+
+    def __init__(self, stored: Mapping[str, bytes] | None = None) -> None:
+        self.numbers: dict[str, dict[str, int]] = {kind: {} for kind in (*KINDS, POOL)}
+        self._requeued: dict[int, int] = {}
+        for entry, value in (stored or {}).items():
+            kind, _, name = entry.partition(":")
+            if kind == REQUEUED:
+                self._requeued[int(name)] = int(value)
+            elif kind in self.numbers:
+                self.numbers[kind][name] = int(value)
+
+        self.names = {kind: {number: name for name, number in of.items()} for kind, of in self.numbers.items()}
+
+    @property
+    def known(self) -> bool:
+        """Whether the run has words of its own."""
+        return any(self.numbers.values())
+
+    def name(self, kind: str, number: int | None) -> str:
+        """Return the name for a number; the number itself if it has no name, an empty text for None."""
+        return "" if number is None else self.names[kind].get(number, str(number))
+
+    def job(self, number: int) -> str:
+        """Return the id of a job, such as `2754_12`, from its number in the log."""
+        if not self.known:
+            return str(number)
+        if (requeued := self._requeued.get(number)) is not None:
+            return str(requeued)
+        job, task = job_of(number)
+        return str(job) if task is None else f"{job}_{task}"
+
+    def lives(self, text: str) -> Iterator[int]:
+        """Yield the numbers that a job with this id may have in the log, its latest life first.
+
+        A number of the log is its own id in a run without words. In other runs it is tried last.
+        """
+        match = _ID.fullmatch(text)
+        if self.known and match is not None:
+            job, task = int(match[1]), match[2] or match[3]
+            wanted = str(job) if task is None else f"{job}_{int(task)}"
+            for life in range(MAX_LIVES, -1, -1):
+                number = number_of(job, None if task is None else int(task), life)
+                if number <= MAX_INTEGER and self.job(number) == wanted:
+                    yield number
+        if text.isdecimal() and not (self.known and len(text) <= 8):
+            yield int(text)
+
+    def number(self, kind: str, text: str | None, parameter: str) -> int | None:
+        """Return the number for a name, or for a number as text. A name goes before a number.
+
+        Raises
+        ------
+        Unanswerable
+            If there is no such name. The error lists some names of this kind.
+        """
+        if text is None or (number := self.numbers[kind].get(text)) is not None:
+            return None if text is None else number
+        if re.fullmatch(r"-?[0-9]{1,15}", text):
+            return int(text)
+        if not self.known:
+            reason = f"{quote(text)}: expected a whole number: only runs that follow a cluster have names"
+            raise Unanswerable(422, reason, parameter)
+        known = sorted(self.numbers[kind])
+        more = f" and {len(known) - MAX_LISTED:,} more" if len(known) > MAX_LISTED else ""
+        listed = ", ".join(map(quote, known[:MAX_LISTED])) or "none"
+        raise Unanswerable(404, f"no {kind} {quote(text)} has had a job yet; known: {listed}{more}", parameter)
+
+    def pool_of(self, queue: int | None) -> int | None:
+        """Return the pool of a partition by its number, counted from 0; None if it is not known."""
+        return self.numbers[POOL].get(self.name("partition", queue))
+
+    def place(self, asked: FrozenModel, opened: ClusterOpened, *, one_pool: bool = False) -> JobPlace:
+        """Return the owner and the place of the job in a question, as numbers of the log.
+
+        Parameters
+        ----------
+        one_pool
+            Whether the pool must be known: the answer is about one pool.
+
+        Raises
+        ------
+        Unanswerable
+            If a name is not known, or if the pool must be known and is not.
+        """
+        of = {"user": "user", "group": "account", "queue": "partition", "executable": "job_name"}
+        numbers = {name: self.number(kind, getattr(asked, name, None), name) for name, kind in of.items()}
+        return JobPlace(pool=self._pool(getattr(asked, "pool", None), numbers["queue"], opened, one_pool), **numbers)
+
+    def _pool(self, asked: str | None, queue: int | None, opened: ClusterOpened, one_pool: bool) -> int | None:
+        names = [pool.name for pool in opened.pools or ()]
+        if asked is not None and asked in names:
+            return names.index(asked)
+        listed = ", ".join(map(quote, names[:MAX_LISTED])) or "none"
+        if asked is not None:
+            raise Unanswerable(422, f"there is no pool {quote(asked)}; known: {listed}", "pool")
+        pool = self.pool_of(queue) if names else None
+        if pool is None and len(names) == 1:
+            return 0
+        if pool is None and names and one_pool:
+            reason = f"the machine has {len(names)} pools, and the answer depends on the pool; known: {listed}"
+            raise Unanswerable(422, f"{reason}; or name a partition whose jobs were seen", "pool")
+        return pool
+
+
+NO_WORDS = ClusterWords()
+
+
+class ReadsWords(Protocol):
+    """The part of a reader of Redis that has the names of a run."""
+
+    async def read_words(self, run: str) -> Mapping[str, bytes]:
+        """Return the stored names of a run; empty if there are none."""
+        ...
+
+
+class WordReader:
+    """Reader of the words of runs, from the state of the follower in Redis. Without a reader, no run has words."""
+
+    def __init__(self, reader: ReadsWords | None = None) -> None:
+        self._reader = reader
+        self._kept: dict[str, tuple[float, ClusterWords]] = {}
+
+    async def of(self, cluster: str, run: str) -> ClusterWords:
+        """Return the words of a run. A shadow has those of the run that it shadows.
+
+        Raises
+        ------
+        StoreError
+            If Redis cannot be used.
+        """
+        if self._reader is None:
+            return NO_WORDS
+        if run.startswith(run_name(cluster, SHADOW, "")):
+            run = run_name(cluster, FOLLOWED)
+        since, words = self._kept.get(run, (-KEPT_SECONDS, NO_WORDS))
+        now = monotonic()
+        if now - since >= KEPT_SECONDS:
+            words = ClusterWords(await self._reader.read_words(run))
+            self._kept = {name: kept for name, kept in self._kept.items() if now - kept[0] < KEPT_SECONDS}
+            self._kept[run] = now, words
+        return words

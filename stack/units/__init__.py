@@ -1,0 +1,1 @@
+"""The stack as systemd units: `shadowtime install-units`."""

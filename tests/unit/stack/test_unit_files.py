@@ -1,0 +1,61 @@
+"""Systemd units: what is in them, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from shadowtime.shared.stages import WRITTEN_BY
+from shadowtime.stack.local.plan import StackPlan
+from shadowtime.stack.servers import ServerError
+from shadowtime.stack.units.unit_files import STATE, Units
+
+PLAN = StackPlan(str(STATE), tuple(WRITTEN_BY), secure=True)
+PREFIX = Path("/opt/shadowtime")
+
+
+def test_every_process_of_the_stack_has_a_unit() -> None:
+    texts = Units(
+        PLAN, "o1", PREFIX, follows=["slurm --cluster mine"], shadows=["--cluster=mine --policy best"]
+    ).texts()
+    names = {name.removeprefix("shadowtime-").removesuffix(".service") for name in texts}
+    stages = {stage.replace("_", "-") for stage in WRITTEN_BY}
+    others = {"secrets", "kafka", "redis", "victoria-metrics", "metrics", "live", "follow-mine", "shadow-mine"}
+    assert names == {"shadowtime.target"} | stages | others
+    for name in set(texts) - {"shadowtime.target"}:
+        assert "User=o1\n" in texts[name]
+        assert "WorkingDirectory=/var/lib/shadowtime\n" in texts[name]
+        assert name in texts["shadowtime.target"]
+
+
+def test_a_server_of_the_site_gets_no_unit_and_its_address_is_set() -> None:
+    outside = {"kafka": ("SHADOWTIME_KAFKA_BOOTSTRAP", "k1:9092,k2:9092")}
+    texts = Units(PLAN, "o1", PREFIX, outside).texts()
+    assert "shadowtime-kafka.service" not in texts
+    assert "Environment=SHADOWTIME_KAFKA_BOOTSTRAP=k1:9092,k2:9092\n" in texts["shadowtime-scheduler.service"]
+    assert texts["shadowtime-secrets.service"].count("prepare kafka\n") == 1
+    assert not any("shadowtime-kafka" in text for text in texts.values())
+
+
+def test_two_clusters_have_ports_of_their_own() -> None:
+    follows = ["slurm --cluster a", "slurm --cluster b/c --via 'ssh login 50%'"]
+    texts = Units(PLAN, "o1", PREFIX, follows=follows).texts()
+    assert "--web-port=6065\n" in texts["shadowtime-follow-a.service"]
+    assert '--via "ssh login 50%%" ' in texts["shadowtime-follow-b-c.service"]
+    assert "--web-port=6064\n" in texts["shadowtime-follow-b-c.service"]
+
+
+@pytest.mark.parametrize(
+    ("follows", "message"),
+    [
+        (["--cluster mine"], "expected one of slurm, pbs, lines first"),
+        (["slurm"], "expected --cluster NAME once, found it 0 times"),
+        (["slurm --cluster a --cluster b"], "found it 2 times"),
+        (["slurm --cluster 'a"], "No closing quotation"),
+        (["slurm --cluster a", "pbs --cluster a"], "two --follow have the same cluster"),
+        (["slurm --cluster a --run 'x\ny'"], "cannot hold a line break"),
+        ([f"slurm --cluster {name}" for name in "abcde"], "expected at most 4"),
+    ],
+)
+def test_arguments_of_a_follower_that_cannot_be_right_are_refused(follows: list[str], message: str) -> None:
+    with pytest.raises(ServerError, match=message):
+        Units(PLAN, "o1", PREFIX, follows=follows).texts()
