@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -25,10 +25,12 @@ OPENED = ClusterOpened(time=0, cluster="counted", processors=1, mode="recorded",
 class Counted:
     """A source of an instant for each second; it can be killed before it has answered."""
 
-    name, takes = "counted", frozenset[str]()
+    name: ClassVar[str] = "counted"
+    takes: ClassVar[frozenset[str]] = frozenset()
+    seen_once: ClassVar[bool] = False
 
-    def __init__(self, last: int, *, seen_once: bool = False, killed_at: int | None = None) -> None:
-        self.load, self.names, self.seen_once = SourceLoad(), NameTable(Names(None)), seen_once
+    def __init__(self, last: int, *, killed_at: int | None = None) -> None:
+        self.load, self.names = SourceLoad(), NameTable(Names(None))
         self.last, self.killed_at = last, killed_at
         self.reached, self.heard, self.snapshots, self.repeated = 0, 0, 0, 0
 
@@ -68,6 +70,12 @@ class Counted:
         self.reached = self.heard = state
 
 
+class SeenOnce(Counted):
+    """A source whose observations are available only once."""
+
+    seen_once = True
+
+
 async def followed(run: str, source: Counted, settings: Settings) -> None:
     client = connect(settings)
     try:
@@ -91,7 +99,7 @@ def test_a_commit_stores_its_events_and_not_the_whole_state(kafka: Kafka, empty_
         await followed("counted/many", source, settings)
         assert source.snapshots <= 3
         assert await told("counted/many", settings) == list(range(101))
-        once = Counted(20, seen_once=True)
+        once = SeenOnce(20)
         await followed("counted/once", once, settings)
         assert once.snapshots == 21  # one with the opening, one for each second
 

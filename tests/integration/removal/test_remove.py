@@ -54,9 +54,9 @@ async def keys_of(settings: Settings, run: str) -> list[str]:
     client = connect(settings)
     keys = sorted([key.decode() async for key in client.scan_iter(match=f"*{run}*")])
     sets = [key async for key in client.scan_iter(match="*:partition:*")]
-    members = {member.decode() for key in sets for member in await client.smembers(key)}
+    members = {member for key in sets for member in await client.smembers(key)}
     await client.aclose()
-    return keys + [run] * (run in members)
+    return keys + [run] * (run.encode() in members)
 
 
 def removed(settings: Settings, run: str, how: Removal) -> list[str]:
