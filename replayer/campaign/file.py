@@ -127,10 +127,10 @@ class Campaign(_Table):
 
     `copies` counts perturbed copies in addition to the log itself. With `compiled`, cells that the compiled machine
     covers are replayed on it: rows have digests of schedules, not of decisions. With `total`, one more table has the
-    geometric means of shares and changes over all logs. `paper` holds published figures to print next to ours, by log, row and column.
-    `bold` names, by log and row, the columns that the paper prints in bold. `labels` are shown in the place of rows, by
-    log and row. `reasons` explain, by log and row, why our figures of a row differ from the paper's. `notes` are
-    footnotes of logs, `remarks` of all tables.
+    geometric means of shares and changes over all logs. `paper` holds published figures to print next to ours, by log,
+    row and column. `bold` names, by log and row, the columns that the paper prints in bold. `labels` are shown in the
+    place of rows, by log and row. `reasons` explain, by log and row, why our figures of a row differ from the paper's.
+    `notes` are footnotes of logs, `remarks` of all tables.
     """
 
     name: Annotated[str, Field(max_length=100), AfterValidator(_plain_name)]

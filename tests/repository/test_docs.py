@@ -45,7 +45,7 @@ PAGES = {
 OLD_FORMS = r"-m (replayer|services|stack|dashboards)\b|\bservices (ask|live|metrics|rebuild|topics|watch)\b"
 
 EMBEDDED = {
-    *("replay", "compare", "check", "check-schedule", "convert", "list", "campaign", "reproduce"),
+    *("replay", "compare", "check", "check-schedule", "convert", "list", "campaign", "reproduce", "sweep"),
     *("generate", "search-templates", "settings", "asyncapi"),
 }
 """Sub-commands that run in one process, on small logs."""
@@ -175,6 +175,7 @@ def truncate(words: tuple[str, ...]) -> list[str]:
         "compare": ["--jobs", "200"],
         "campaign": ["--first", "30", "--workers", "2"],
         "reproduce": ["--first", "30", "--workers", "2"],
+        "sweep": ["--first", "30", "--workers", "2"],
         "generate": ["--jobs", "200"],
         "search-templates": ["--generations", "1", "--population", "4"],
     }
@@ -183,7 +184,7 @@ def truncate(words: tuple[str, ...]) -> list[str]:
 
 FIRST = {words[1]: words for words in reversed(IN_PROCESS)}
 """The first command of the pages for each sub-command. The others run in nightly."""
-LONG = {"campaign", "reproduce", "search-templates"}
+LONG = {"campaign", "reproduce", "search-templates", "sweep"}
 
 
 @pytest.mark.parametrize(
