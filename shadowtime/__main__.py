@@ -10,7 +10,7 @@ GROUPS = {
         "replay": ("replayer.commands.replay", "replay logs under policies and compare them"),
         "compare": ("replayer.commands.compare", "replay logs under six policies, with a report"),
         "sweep": (
-            "replayer.campaign.sweep_command",
+            "replayer.sweep.command_line",
             "replay a grid of policies, machine sizes and loads; name the best",
         ),
         "campaign": ("replayer.campaign.command_line", "carry out a grid of replays, on all cores or on Dask"),

@@ -22,6 +22,7 @@ from shadowtime.__main__ import GROUPS
 from shadowtime.replayer.campaign.logs import ARCHIVE
 from shadowtime.replayer.logs.swf import read_swf, write_swf
 from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.sweep.ranges import specs_of
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.accounting.slurm.head import COMMAND
@@ -136,7 +137,8 @@ def parse(words: tuple[str, ...]) -> None:
         read_settings(context.args)
     policies = context.params.get("policy") or ()
     for policy in [policies] if isinstance(policies, str) else policies:
-        configure(policy)
+        for spec in specs_of(policy) if words[1] == "sweep" else [policy]:
+            configure(spec)
 
 
 @pytest.mark.parametrize("words", SHADOWTIME, ids=named)

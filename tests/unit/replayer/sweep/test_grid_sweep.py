@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.replayer.api.sweep import sweep
+from shadowtime.replayer.api.sweeps import sweep
 from shadowtime.replayer.campaign.cell_run import carry_out_cell
 from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import grid_of
 from shadowtime.replayer.campaign.logs import find_logs
 from shadowtime.replayer.campaign.run import HERE, How, replayed, write_files
-from shadowtime.replayer.campaign.sweep import Constraint, Grid, Point, campaign_of, print_sweep, winners
 from shadowtime.replayer.campaign.tables import Figure
 from shadowtime.replayer.logs.swf import write_swf
+from shadowtime.replayer.sweep.grid_sweep import Constraint, Grid, Point, campaign_of, print_sweep, winners
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.shared.errors import ShadowtimeError
 from tests.support.small_logs import generated

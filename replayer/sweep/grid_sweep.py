@@ -9,14 +9,10 @@ from typing import NamedTuple
 from rich.console import Console
 
 from shadowtime.replayer.arguments import split_size
-from shadowtime.replayer.campaign.cell_run import Figures
-from shadowtime.replayer.campaign.columns import Column
-from shadowtime.replayer.campaign.file import Campaign
-from shadowtime.replayer.campaign.ranges import MAX_VALUES, specs_of, values_of
-from shadowtime.replayer.campaign.run import Replayed
-from shadowtime.replayer.campaign.tables import Figure, figure_of
+from shadowtime.replayer.campaign import Campaign, Column, Figure, Figures, Replayed, figure_of
 from shadowtime.replayer.logs import MAX_LOAD, MIN_LOAD
 from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.sweep.ranges import MAX_VALUES, specs_of, values_of
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.errors import SettingsError

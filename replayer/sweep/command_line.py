@@ -54,8 +54,8 @@ def sweep(
 ) -> None:
     """Replay every configuration of a grid, and name the best under constraints. Finished replays are not repeated."""
     with lasting_imports():
-        from shadowtime.replayer.campaign.run import How, replayed, write_files
-        from shadowtime.replayer.campaign.sweep import Constraint, Grid, campaign_of, print_sweep
+        from shadowtime.replayer.campaign import How, replayed, write_files
+        from shadowtime.replayer.sweep.grid_sweep import Constraint, Grid, campaign_of, print_sweep
     chosen = campaign_of(Grid(log, policy, processors, load, copies, first, filter_, requests))
     how = How(Path(log), Path(), out=out, workers=workers, on=on, first=None, report=report, csv=csv, latex=None)
     done = replayed(chosen, how)

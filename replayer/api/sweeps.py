@@ -63,8 +63,8 @@ def sweep(
     require_pandas()
     if isinstance(log, Workload):
         raise SettingsError(f"log {log.name}: a sweep reads its log for each machine size; give the path of the log")
-    from shadowtime.replayer.campaign.run import HERE, How, replayed
-    from shadowtime.replayer.campaign.sweep import Grid, campaign_of
+    from shadowtime.replayer.campaign import HERE, How, replayed
+    from shadowtime.replayer.sweep import Grid, campaign_of
 
     path = str(BUNDLED) if log is None else fspath(log)
     campaign = campaign_of(Grid(path, policies, processors, load, copies, jobs))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shadowtime.replayer.campaign.ranges import specs_of, values_of
+from shadowtime.replayer.sweep.ranges import specs_of, values_of
 from shadowtime.shared.errors import SettingsError
 
 
