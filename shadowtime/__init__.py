@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         make,
         read_log,
         replay,
+        sweep,
         wait_bound,
     )
 
@@ -30,6 +31,7 @@ __all__ = [
     "make",
     "read_log",
     "replay",
+    "sweep",
     "wait_bound",
 ]
 

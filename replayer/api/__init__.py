@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from shadowtime.replayer.api.api import make, read_log, replay, wait_bound
     from shadowtime.replayer.api.comparison import Compared, compare
     from shadowtime.replayer.api.result import Result
+    from shadowtime.replayer.api.sweeps import sweep
     from shadowtime.replayer.logs import Workload
     from shadowtime.services.scheduler import delay_bound, delay_probability
     from shadowtime.shared.messages import JobSubmitted

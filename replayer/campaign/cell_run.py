@@ -9,7 +9,15 @@ import numpy as np
 
 from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.replayer.campaign.logs import month_of, queue_names, workload_of
-from shadowtime.replayer.comparison import JobTimes, RunPlan, RunRecord, RunResult, carry_out, wait_bound_rows
+from shadowtime.replayer.comparison import (
+    JobTimes,
+    RunPlan,
+    RunRecord,
+    RunResult,
+    carry_out,
+    carry_out_compiled,
+    wait_bound_rows,
+)
 from shadowtime.replayer.logs import SHAPES, Workload, columns_replayed, described, perturbed
 from shadowtime.replayer.report import by_user, tail_mean
 from shadowtime.shared.errors import ReplayError, ShadowtimeError
@@ -164,34 +172,66 @@ def carry_out_cell(cell: Cell) -> CellResult:
         plan = RunPlan(
             cell.label, log.cluster, workload, chosen, cell.mode, cell.wait_bound, cell.seed, traits=cell.traits
         )
+        if cell.compiled:
+            return _schedule_only(cell, plan)
         record, delays = RunRecord(plan), Delays(workload)
         result = carry_out(plan, [record, delays])
     except ShadowtimeError as error:
         raise type(error)(f"{cell.name}: {error}") from None
 
     row = {
-        "log_sha256": log.sha256,
-        "cluster": log.cluster,
-        "processors": workload.processors,
-        **chosen._asdict(),
-        "wait_bound": cell.wait_bound,
-        "mode": cell.mode,
-        "seed": cell.seed,
-        "copy": cell.copy,
-        "month": cell.month,
+        **_inputs(cell, plan),
         "decisions_sha256": record.decisions_sha256,
         **dict(figures(result, queue_names(Path(log.path)))),
         **delays.figures(),
         **dict(workload_figures(workload)),
         **{f"log.{name}": value for name, value in described(columns_replayed(workload)).items()},
-        "tail_mean_wait": tail_mean(record.jobs.wait),
-        "users.longest_mean_wait": max(by_user(record.jobs.wait, record.jobs.user_id), default=None),
-        "elapsed_seconds": result.elapsed_seconds,
-        "cpu_seconds": result.cpu_seconds,
-        "cpu_milliseconds_per_job": 1000 * result.cpu_seconds / max(len(workload), 1),
-        "wait_bound_milliseconds_per_job": 1000 * (result.wait_bound_seconds or 0.0) / max(len(workload), 1),
+        **_outcomes(result, record.jobs),
     }
     return CellResult(row, record.jobs if cell.keeps_jobs else None)
+
+
+def _schedule_only(cell: Cell, plan: RunPlan) -> CellResult:
+    """Return the result of a cell of which only starts and scores are asked, from the compiled machine if possible."""
+    record = RunRecord(plan)
+    result = carry_out_compiled(plan)
+    if result is not None and result.compiled is not None:
+        record.take_schedule(result.compiled)
+    else:
+        result = carry_out(plan, [record])
+    row = {
+        **_inputs(cell, plan),
+        "schedule_sha256": record.jobs.sha256,
+        **dict(figures(result, {})),
+        **_outcomes(result, record.jobs),
+    }
+    return CellResult(row, record.jobs if cell.keeps_jobs else None)
+
+
+def _inputs(cell: Cell, plan: RunPlan) -> Figures:
+    return {
+        "log_sha256": cell.log.sha256,
+        "cluster": cell.log.cluster,
+        "processors": plan.workload.processors,
+        **cell.configuration._asdict(),
+        "wait_bound": cell.wait_bound,
+        "mode": cell.mode,
+        "seed": cell.seed,
+        "copy": cell.copy,
+        "month": cell.month,
+    }
+
+
+def _outcomes(result: RunResult, jobs: JobTimes) -> Figures:
+    count = max(len(result.plan.workload), 1)
+    return {
+        "tail_mean_wait": tail_mean(jobs.wait),
+        "users.longest_mean_wait": max(by_user(jobs.wait, jobs.user_id), default=None),
+        "elapsed_seconds": result.elapsed_seconds,
+        "cpu_seconds": result.cpu_seconds,
+        "cpu_milliseconds_per_job": 1000 * result.cpu_seconds / count,
+        "wait_bound_milliseconds_per_job": 1000 * (result.wait_bound_seconds or 0.0) / count,
+    }
 
 
 def figures(result: RunResult, queues: Mapping[int, str]) -> Iterator[tuple[str, float | int | None]]:

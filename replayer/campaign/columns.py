@@ -44,6 +44,10 @@ FAMILIES = (
 """Prefixes of keys whose end depends on the log or the policy."""
 
 
+BY_EVENTS = ("log.", "slowdown.", "jobs_of_shape.", "guaranteed_to_actual.", "workload.")
+"""Prefixes of keys whose figures a cell on the compiled machine does not have."""
+
+
 def _known(key: str) -> str:
     if key not in KEYS and not key.startswith(FAMILIES):
         there = ", ".join([*sorted(KEYS), *(f"{family}…" for family in FAMILIES)])

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from shadowtime.replayer.arguments import parse_speedup
-from shadowtime.replayer.campaign.columns import DEFAULT_COLUMNS, Column
+from shadowtime.replayer.campaign.columns import BY_EVENTS, DEFAULT_COLUMNS, Column
 from shadowtime.replayer.logs import MAX_LOAD, MIN_LOAD, parse_put_back
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES
@@ -125,11 +125,12 @@ class PolicyEntry(_Table):
 class Campaign(_Table):
     """A grid: every log under every policy, with every predictor, adjustment and bound, for every seed and copy.
 
-    `copies` counts perturbed copies in addition to the log itself. With `total`, one more table has the geometric means
-    of shares and changes over all logs. `paper` holds published figures to print next to ours, by log, row and column.
-    `bold` names, by log and row, the columns that the paper prints in bold. `labels` are shown in the place of rows, by
-    log and row. `reasons` explain, by log and row, why our figures of a row differ from the paper's. `notes` are
-    footnotes of logs, `remarks` of all tables.
+    `copies` counts perturbed copies in addition to the log itself. With `compiled`, cells that the compiled machine
+    covers are replayed on it: rows have digests of schedules, not of decisions. With `total`, one more table has the
+    geometric means of shares and changes over all logs. `paper` holds published figures to print next to ours, by log,
+    row and column. `bold` names, by log and row, the columns that the paper prints in bold. `labels` are shown in the
+    place of rows, by log and row. `reasons` explain, by log and row, why our figures of a row differ from the paper's.
+    `notes` are footnotes of logs, `remarks` of all tables.
     """
 
     name: Annotated[str, Field(max_length=100), AfterValidator(_plain_name)]
@@ -153,6 +154,7 @@ class Campaign(_Table):
     moldable: bool = True
     speedup: Annotated[str, _checked(parse_speedup)] = "constant"
     keep_jobs: bool = False
+    compiled: bool = False
     total: bool = False
     columns: Annotated[tuple[Annotated[Column, _named_by("key")], ...], Field(min_length=1)] = DEFAULT_COLUMNS
     paper: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
@@ -172,6 +174,8 @@ class Campaign(_Table):
             if twice := {name for name in names if names.count(name) > 1}:
                 raise ValueError(f"{what}: the name {quote(min(twice))} is used twice; give each a unique name")
 
+        if self.compiled and (others := [column.key for column in self.columns if column.key.startswith(BY_EVENTS)]):
+            raise ValueError(f"compiled: the figure {others[0]} is of the events of a run; leave one of them out")
         if not SOURCES[self.mode].closed_loop and any((trace.load or self.load) != 1 for trace in self.logs):
             raise ValueError(
                 f"load: jobs start as recorded in {self.mode} mode, so submissions cannot move; leave it out"

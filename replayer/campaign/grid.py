@@ -58,6 +58,7 @@ class Cell:
     copy: int
     keeps_jobs: bool = False
     month: int = 0
+    compiled: bool = False
 
     @property
     def name(self) -> str:
@@ -90,6 +91,8 @@ class Cell:
             "speedup": None if traits.speedup is None else traits.speedup.model_dump(),
             "seed": self.seed,
         }
+        if self.compiled:
+            settings["compiled"] = True
         if log.put_back is not None:
             settings["put_back"] = log.put_back
         if log.completed is not None:
@@ -128,7 +131,7 @@ def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
 
     traits = JobTraits(campaign.restartable, campaign.moldable, parse_speedup(campaign.speedup))
     cells = [
-        Cell(label, log, configuration, wait_bound, campaign.mode, traits, seed, copy, keeps, month)
+        Cell(label, log, configuration, wait_bound, campaign.mode, traits, seed, copy, keeps, month, campaign.compiled)
         for trace in logs
         for label, entry, settings, wait_bound in _rows(campaign)
         for log in [trace if entry.requests is None else replace(trace, requests=entry.requests)]

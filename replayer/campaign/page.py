@@ -25,6 +25,7 @@ from shadowtime.replayer.report import escape, figures, paired, table, tables, w
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.shared.chance import key_of
 
+DIGESTS = "SHA-256 of the decision log of each cell; of its starts and ends if the campaign is compiled."
 FRONTIER = ("max_wait", "mean_bounded_slowdown")
 
 
@@ -107,7 +108,8 @@ def _differences(of_cells: Sequence[tuple[Cell, Figures]], store: Store) -> str:
 
 def _repeat(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]) -> str:
     digests = [
-        [escape(cell.name), f"<code>{row['decisions_sha256']}</code>"] for cell, row in zip(cells, rows, strict=True)
+        [escape(cell.name), f"<code>{row.get('decisions_sha256') or row['schedule_sha256']}</code>"]
+        for cell, row in zip(cells, rows, strict=True)
     ]
     logs = {cell.log.label: cell.log.sha256 for cell in cells}
     read = [[escape(label), f"<code>{sha256}</code>"] for label, sha256 in logs.items()]
@@ -119,7 +121,7 @@ def _repeat(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]) 
         f"<pre tabindex=0>{escape_lines(settings)}</pre>"
         f'<p class="faint">Shadowtime {__version__}.</p>'
         f"{table(['log', 'file'], read, 'Logs', 'SHA-256 of the bytes of each log.')}"
-        f"{table(['cell', 'decisions'], digests, 'Digests', 'SHA-256 of the decision log of each cell.')}</section>"
+        f"{table(['cell', 'digest'], digests, 'Digests', DIGESTS)}</section>"
     )
 
 

@@ -52,6 +52,9 @@ def _in_lines(results: Iterator[Item], total: int) -> Iterator[Item]:
 if TYPE_CHECKING:
     from shadowtime.replayer.campaign.store import Store
 
+HERE = "here"
+"""Place of execution in this process, for callers from Python."""
+
 CarryOut = Callable[[Sequence[Cell]], Generator[tuple[Cell, CellResult], None, None]]
 
 
@@ -96,7 +99,9 @@ def run_campaign(campaign: Campaign, how: How) -> None:
     ShadowtimeError
         If a log is missing, a cell cannot be replayed, or a file cannot be written.
     """
-    _write(replayed(campaign, how), how)
+    done = replayed(campaign, how)
+    write_files(done, how)
+    print_tables(done.campaign, done.tables)
 
 
 def replayed(campaign: Campaign, how: How) -> Replayed:
@@ -134,6 +139,8 @@ def replayed(campaign: Campaign, how: How) -> Replayed:
 
 def _place(how: How) -> CarryOut:
     """Return the function that replays cells, on the cores of this machine or on Dask."""
+    if how.on == HERE:
+        return lambda cells: ((cell, carry_out_cell(cell)) for cell in cells)
     place, _, address = how.on.partition("=")
     processes = how.workers or usable_cores()
     if how.on == "cores":
@@ -198,8 +205,8 @@ def on_dask(
             yield cell, outcome
 
 
-def _write(done: Replayed, how: How) -> None:
-    """Write the files that `how` names, and print the tables."""
+def write_files(done: Replayed, how: How) -> None:
+    """Write the files that `how` names."""
     if how.csv is not None:
         import pyarrow.csv
         import pyarrow.parquet
@@ -215,5 +222,3 @@ def _write(done: Replayed, how: How) -> None:
 
         with result_file(how.report) as file:
             file.write(page(done.campaign, done.cells, done.rows, done.tables, done.store).encode())
-
-    print_tables(done.campaign, done.tables)

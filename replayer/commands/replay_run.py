@@ -109,7 +109,7 @@ def compare_logs(options: Options) -> None:
         elif pace is None and not targets.decisions and not options.in_pieces:
             carry_out_all = partial(replay_embedded, interruption=interruption)
             if not (options.pipeline or targets.json or targets.schedule):
-                carry_out_all = partial(compiled_first, carry_out_others=carry_out_all)
+                carry_out_all = partial(compiled_first, carry_out_others=carry_out_all, interruption=interruption)
         else:
             carry_out_all = partial(replay, pace=pace, interruption=interruption)
 

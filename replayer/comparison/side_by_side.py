@@ -35,6 +35,7 @@ def compiled_first(
     plans: Sequence[RunPlan],
     observers: Observers,
     carry_out_others: Callable[[Sequence[RunPlan], Observers], list[RunResult]],
+    interruption: Interruption,
 ) -> list[RunResult]:
     """Replay the plans that the compiled machine covers on it, then the others. Return the results in order of plans.
 
@@ -42,8 +43,10 @@ def compiled_first(
     """
     results: dict[int, RunResult] = {}
     for place, (plan, those) in enumerate(zip(plans, observers, strict=True)):
+        interruption()
         if (result := carry_out_compiled(plan)) is None or result.compiled is None:
             continue
+        interruption()
         results[place] = result
         for observer in those:
             if isinstance(observer, RunRecord):

@@ -22,6 +22,7 @@ from shadowtime.__main__ import GROUPS
 from shadowtime.replayer.campaign.logs import ARCHIVE
 from shadowtime.replayer.logs.swf import read_swf, write_swf
 from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.sweep.ranges import specs_of
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.accounting.slurm.head import COMMAND
@@ -45,7 +46,7 @@ PAGES = {
 OLD_FORMS = r"-m (replayer|services|stack|dashboards)\b|\bservices (ask|live|metrics|rebuild|topics|watch)\b"
 
 EMBEDDED = {
-    *("replay", "compare", "check", "check-schedule", "convert", "list", "campaign", "reproduce"),
+    *("replay", "compare", "check", "check-schedule", "convert", "list", "campaign", "reproduce", "sweep"),
     *("generate", "search-templates", "settings", "asyncapi"),
 }
 """Sub-commands that run in one process, on small logs."""
@@ -137,7 +138,8 @@ def parse(words: tuple[str, ...]) -> None:
         read_settings(context.args)
     policies = context.params.get("policy") or ()
     for policy in [policies] if isinstance(policies, str) else policies:
-        configure(policy)
+        for spec in specs_of(policy) if words[1] == "sweep" else [policy]:
+            configure(spec)
 
 
 @pytest.mark.parametrize("words", SHADOWTIME, ids=named)
@@ -176,6 +178,7 @@ def truncate(words: tuple[str, ...]) -> list[str]:
         "compare": ["--jobs", "200"],
         "campaign": ["--first", "30", "--workers", "2"],
         "reproduce": ["--first", "30", "--workers", "2"],
+        "sweep": ["--first", "30", "--workers", "2"],
         "generate": ["--jobs", "200"],
         "search-templates": ["--generations", "1", "--population", "4"],
     }
@@ -184,7 +187,7 @@ def truncate(words: tuple[str, ...]) -> list[str]:
 
 FIRST = {words[1]: words for words in reversed(IN_PROCESS)}
 """The first command of the pages for each sub-command. The others run in nightly."""
-LONG = {"campaign", "reproduce", "search-templates"}
+LONG = {"campaign", "reproduce", "search-templates", "sweep"}
 
 
 @pytest.mark.parametrize(

@@ -485,7 +485,7 @@ def test_interrupted_says_so(replay: Replay, log: Path, monkeypatch: pytest.Monk
         raise KeyboardInterrupt
 
     monkeypatch.setattr(compare, "replay", interrupt)
-    finished = replay(log)
+    finished = replay(log, "--pipeline")
     assert finished.status == 128 + signal.SIGINT
     assert finished.err.splitlines()[-1] == "interrupted; no result file was written"
 

@@ -1,0 +1,79 @@
+"""Sweeps from Python: a frame with a row for each replay of a grid."""
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from shadowtime.replayer.api.frames import require_pandas
+from shadowtime.replayer.logs import BUNDLED, Workload
+from shadowtime.shared.errors import SettingsError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = (
+    *("log", "row", "processors", "copy", "mean_bounded_slowdown", "mean_wait", "tail_mean_wait"),
+    *("users.longest_mean_wait", "max_wait", "utilization", "schedule_sha256"),
+)
+"""Columns of a sweep's frame: those of the table of all cells, which has all scores."""
+
+
+def sweep(
+    log: str | PathLike[str] | None,
+    policies: Sequence[str],
+    *,
+    processors: str | None = None,
+    load: str | None = None,
+    copies: int = 0,
+    jobs: int | None = None,
+    out: str | PathLike[str] | None = None,
+) -> "pd.DataFrame":
+    """Replay a grid of configurations in this process, and return a frame with a row for each replay.
+
+    The policy `easy` is added. Times are in seconds. `row` is the SPEC, `log` the machine.
+
+    Parameters
+    ----------
+    log
+        Path of a log, as LOG or LOG@PROCESSORS; None for the bundled one.
+    policies
+        SPECs with grids, as `easy:queue={srf,saf},threshold={20h..100h step 10h}`.
+    processors, load
+        Sizes of the machine and factors of the load, as `80..160 step 8` or `0.9,1.1`.
+    copies
+        Perturbed copies of the log in addition to the log itself.
+    jobs
+        Only the first jobs.
+    out
+        Folder of the results. Replays whose results are there are not repeated. Without it, no result is kept.
+
+    Raises
+    ------
+    ShadowtimeError
+        If a grid is invalid, the log cannot be read, or pandas is missing.
+
+    Examples
+    --------
+    >>> frame = sweep(None, ["easy:queue={srf,saf}"], jobs=200)
+    >>> frame["row"].tolist()
+    ['easy', 'easy:queue=srf', 'easy:queue=saf']
+    """
+    require_pandas()
+    if isinstance(log, Workload):
+        raise SettingsError(f"log {log.name}: a sweep reads its log for each machine size; give the path of the log")
+    from shadowtime.replayer.campaign import HERE, How, replayed
+    from shadowtime.replayer.sweep import Grid, campaign_of
+
+    path = str(BUNDLED) if log is None else fspath(log)
+    campaign = campaign_of(Grid(path, policies, processors, load, copies, jobs))
+    with TemporaryDirectory() as folder:
+        how = How(Path(path), Path(), Path(out or folder), None, HERE, None, None, None, None)
+        done = replayed(campaign, how)
+        import pandas as pd
+
+        rows = [
+            {"log": cell.log.label, "row": cell.label, **row} for cell, row in zip(done.cells, done.rows, strict=True)
+        ]
+        return pd.DataFrame(rows)[list(COLUMNS)]

@@ -1,0 +1,71 @@
+"""Replay a grid of configurations: `shadowtime sweep LOG`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.shared.cli import application, lasting_imports, run_app
+
+INTERRUPTED = "interrupted; finished replays are kept; run the same command again to continue"
+
+
+def sweep(
+    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log, as for replay.")],
+    policy: Annotated[
+        list[str],
+        typer.Option(metavar="SPEC", help="With grids, as 'easy:queue={srf,saf},threshold={20h..100h step 10h}'."),
+    ],
+    processors: Annotated[
+        str | None, typer.Option(metavar="RANGE", help="Sizes of the machine, as 80,96 or '80..160 step 8'.")
+    ] = None,
+    load: Annotated[
+        str | None, typer.Option(metavar="RANGE", help="Factors of the load, as 0.9,1.1 or '0.8..1.2 step 0.1'.")
+    ] = None,
+    copies: Annotated[
+        int, typer.Option(metavar="N", min=0, max=1_000, help="Perturbed copies beside the log, for intervals.")
+    ] = 0,
+    tail: Annotated[
+        float, typer.Option(metavar="SHARE", min=0, help="Longest tail of a winner, as a share of easy's.")
+    ] = 1.10,
+    user: Annotated[
+        float, typer.Option(metavar="SHARE", min=0, help="Longest mean wait of a user, as a share of easy's.")
+    ] = 1.15,
+    first: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None,
+    filter_: Annotated[Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")] = (
+        "drop"
+    ),
+    requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
+    show: Annotated[int, typer.Option(metavar="N", min=1, help="Rows of each table.")] = 20,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Folder of the results; sweep-LOG-results unless named.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Processes; by default as many as cores.")
+    ] = None,
+    on: Annotated[
+        str, typer.Option(metavar="cores|dask|dask=ADDRESS", help="This machine's cores; or the workers of Dask.")
+    ] = "cores",
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="All rows as a page, with the frontier of each machine.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="The row of every replay.")] = None,
+) -> None:
+    """Replay every configuration of a grid, and name the best under constraints. Finished replays are not repeated."""
+    with lasting_imports():
+        from shadowtime.replayer.campaign import How, replayed, write_files
+        from shadowtime.replayer.sweep.grid_sweep import Constraint, Grid, campaign_of, print_sweep
+    chosen = campaign_of(Grid(log, policy, processors, load, copies, first, filter_, requests))
+    how = How(Path(log), Path(), out=out, workers=workers, on=on, first=None, report=report, csv=csv, latex=None)
+    done = replayed(chosen, how)
+    write_files(done, how)
+    print_sweep(done, Constraint(tail, user), show)
+
+
+app = application(sweep)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app, INTERRUPTED)
