@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         offers_once,
         queues,
     )
-    from shadowtime.services.processes.ask.questions import read_as
+    from shadowtime.services.processes.ask.questions import age_line, log_age, read_as
     from shadowtime.services.processes.ask.queue_text import SORTS, queue_csv, queue_lines
     from shadowtime.services.processes.ask.routes import answering, serve, without_traceback
 
