@@ -30,7 +30,7 @@ def scores(
 
         from shadowtime.replayer.presentation import tables
         from shadowtime.services.pipeline import STAGES
-        from shadowtime.services.processes.ask import age_line, log_age
+        from shadowtime.services.processes import age_line, log_age
         from shadowtime.services.scoreboard import Scoreboard
         from shadowtime.shared.formatting import duration
         from shadowtime.shared.streaming import RunFollower, read_settings, reading
