@@ -33,6 +33,7 @@ GROUPS = {
         "serve": ("services.processes.workers", "run a worker: a stage, or the writer of metrics"),
         "live": ("services.processes.live_command", "serve the live page"),
         "ask": ("services.processes.command_line", "bound the wait of a job that one might submit now"),
+        "queue": ("services.processes.queue_command", "show the queue of a cluster, with expected starts"),
         "watch": ("services.processes.command_line", "show the messages of a topic as they come"),
         "rebuild": ("services.processes.command_line", "make the state of a stage anew from its topic"),
         "remove": ("services.processes.command_line", "remove a run and all its state"),

@@ -30,16 +30,21 @@ def scores(
 
         from shadowtime.replayer.presentation import tables
         from shadowtime.services.pipeline import STAGES
+        from shadowtime.services.processes import age_line, log_age
         from shadowtime.services.scoreboard import Scoreboard
+        from shadowtime.shared.formatting import duration
         from shadowtime.shared.streaming import RunFollower, read_settings, reading
 
     settings = read_settings(context.args, "ask")
     stage = STAGES[-1]
 
-    def standing(state: "StageRun") -> "Scores | None":
-        return state.handler.tally.scores() if isinstance(state.handler, Scoreboard) else None
+    def standing(state: "StageRun") -> "tuple[Scores, int | None] | None":
+        handler = state.handler
+        if not isinstance(handler, Scoreboard):
+            return None
+        return handler.tally.scores(), log_age(handler.opened, handler.time)
 
-    async def ask() -> "tuple[Scores | None, list[str]]":
+    async def ask() -> "tuple[tuple[Scores, int | None] | None, list[str]]":
         async with reading(settings, stage.name) as reader:
             answer = await RunFollower(stage, reader, run).ask(standing)
             return answer, [] if answer else list(await reader.names())
@@ -48,11 +53,14 @@ def scores(
     if answer is None:
         known = truncate(", ".join(others)) if others else "none"
         raise SettingsError(f"there is no run {quote(run)}; known: {known}")
+    known_scores, age = answer
     if json:
-        sys.stdout.buffer.write(answer.as_json() + b"\n")
+        sys.stdout.buffer.write(known_scores.as_json() + b"\n")
         return
     console = Console(highlight=False, markup=False, emoji=False)
-    for table in tables(run, answer):
+    if age is not None:
+        console.print(*(age_line(age) or [f"the log is {duration(age)} old"]))
+    for table in tables(run, known_scores):
         console.print(table)
 
 

@@ -38,6 +38,7 @@ def words(row: Mapping[str, Any]) -> Iterator[ExpectationRow]:
             yield ExpectationRow("site, first, of those forecast", jobs, paired["first"])
             yield ExpectationRow("site, last, of those forecast", jobs, paired["last"])
         yield ExpectationRow("forecast", jobs, paired["forecast"])
+        yield ExpectationRow("starts at once", jobs, at_once(paired["forecast"]))
 
     if bounded:
         bound = f"bound, {100 * row['bound_quantile']:.4g} %"
@@ -45,6 +46,18 @@ def words(row: Mapping[str, Any]) -> Iterator[ExpectationRow]:
     if within:
         bound = f"starts by then, {100 * within['mean_probability']:.3g} %"
         yield ExpectationRow(bound, within["jobs"], {}, within["started_share"], brier=within["brier"])
+
+
+def at_once(forecast: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Return the scores of the word "it starts at once", at the time of a forecast, from the scores of the forecast.
+
+    Its error is the time from the forecast to the start. Only the mean of that time is known.
+
+    >>> at_once({"mean_absolute_error": 60.0, "mean_ahead": 90.0})
+    {'mean_absolute_error': 90.0, 'mean_error': -90.0, 'late_share': 0.0}
+    """
+    ahead = forecast.get("mean_ahead")
+    return {} if ahead is None else {"mean_absolute_error": ahead, "mean_error": -ahead, "late_share": 0.0}
 
 
 def expected_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
@@ -69,15 +82,15 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], 
     measure: Measure = seconds if exact else _durations
     signed: Measure = seconds if exact else _signed
     columns = [
+        measure("median", values("median_absolute_error")).meaning("median: of absolute errors"),
         measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
-        TableColumn("jobs", "", [f"{word.jobs:,}" for word in words]),
+        signed("signed", values("mean_error")).meaning("signed: mean error, positive where it was told too late"),
+        shares("too late", values("late_share")).meaning("too late: told so of so many"),
         shares("held", [word.held for word in words]).meaning("held: share of bounds, or of starts by then, that held"),
+        TableColumn("jobs", "", [f"{word.jobs:,}" for word in words]),
         numbers("Brier", [word.brier for word in words], 3).meaning(
             "Brier: mean squared error of probabilities of starting by then; the site's word taken for certain"
         ),
-        shares("too late", values("late_share")).meaning("too late: told so of so many"),
-        measure("median", values("median_absolute_error")).meaning("median: of these errors"),
-        signed("signed", values("mean_error")).meaning("signed: mean error, positive where it was told too late"),
         measure("mean bound", [word.mean_bound for word in words]),
         measure("ahead", values("mean_ahead")).meaning("ahead: how long before the start it was told"),
     ]

@@ -36,6 +36,17 @@ Allow = Annotated[
     typer.Option("--allow", metavar="NAME", help="A name that it is asked by, besides localhost and HOST; repeatable."),
 ]
 
+ASK_EXAMPLES = """Ask about a job, from the state in Redis. No worker need run. Three examples:
+
+  shadowtime ask --cluster mine --job 2754_12
+      Why does this job wait, and when will it start?
+  shadowtime ask --cluster mine --advice --processors 16 --requested-time 14400 --user alice --partition gpu
+      When would a job of 16 processors and 4 hours start, and what else could it ask for?
+  shadowtime ask --cluster mine --processors 16 --partition gpu
+      How long do 95 % of such jobs wait at most?
+
+shadowtime queue shows all jobs. shadowtime ask --help has all options."""
+
 app.add_typer(workers)
 
 
@@ -197,6 +208,9 @@ def ask(
         from shadowtime.shared.errors import Unanswerable
         from shadowtime.shared.streaming import read_settings
 
+    if len(sys.argv) <= 2 and not context.args:
+        typer.echo(ASK_EXAMPLES)
+        return
     settings = read_settings(context.args, "ask")
     if serving:
         start_logging(settings.log_format, "ask")

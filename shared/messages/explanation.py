@@ -99,8 +99,8 @@ StartSource = Literal["pass", "site", "releases", "forecast", "bounds"]
 class StartOutlook(FrozenModel):
     """The one answer to the question when a waiting job starts, given that it has waited until now.
 
-    All times are seconds of the log. `earliest` is at most `expected`, and `expected` at most `latest`. None of the
-    three is before now.
+    All times are seconds of the log. `earliest` is at most `expected`, which is at most `latest` and `by_95`. None of
+    them is before now.
     """
 
     source: StartSource | None = Field(
@@ -111,6 +111,7 @@ class StartOutlook(FrozenModel):
     expected: Whole | None = Field(default=None, description="when it is expected to start")
     earliest: Whole | None = Field(default=None, description="it starts later than this with 90 %")
     latest: Whole | None = Field(default=None, description="it starts before this with 90 %, or as `bounds` says")
+    by_95: Whole | None = Field(default=None, description="it starts before this with 95 %")
     passed: Whole | None = Field(
         default=None, description="the latest start that was predicted, if all predictions have passed"
     )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         AdvisedStart,
         BoundsWaits,
         ForecastsStarts,
+        ListsJobs,
         PredictsRunTimes,
         RiskOfRequests,
     )

@@ -1,17 +1,29 @@
 """The start of a waiting job: one answer from all predictions about it, given that it has waited until now."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from shadowtime.shared.messages import StartOutlook, StartSource, WaitBound, WaitForecast, bound_to_show
+from shadowtime.shared.messages import (
+    StartOutlook,
+    StartSource,
+    WaitBound,
+    WaitForecast,
+    bound_to_show,
+    construct_unchecked,
+)
 
 Quantiles = tuple[tuple[float, int], ...]
 """Pairs of a probability and a wait in seconds, both rising."""
 
 EARLY, LIKELY = 0.1, 0.9
 """Probabilities of a start before the two ends of the interval."""
+
+ALMOST_SURE = 0.95
+"""Probability of a start before `StartOutlook.by_95`."""
+
+INTERVAL = (EARLY, LIKELY, ALMOST_SURE)
 
 
 class StartPredictions(NamedTuple):
@@ -51,20 +63,28 @@ def wait_given(quantiles: Quantiles, waited: int, share: float) -> int | None:
     >>> wait_given(quantiles, 0, 0.5), wait_given(quantiles, 120, 0.4), wait_given(quantiles, 120, 0.9)
     (120, 216, None)
     """
+    return waits_given(quantiles, waited, (share,))[0]
+
+
+def waits_given(quantiles: Quantiles, waited: int, shares: Sequence[float]) -> list[int | None]:
+    """Return `wait_given` for several shares. O(quantiles * shares)."""
     if len(quantiles) < 2:
-        return None
+        return [None] * len(shares)
     table = ((0.0, 0), *quantiles)
     reached = max(probability for probability, seconds in table if seconds <= waited)
     for (low, begin), (high, end) in pairwise(table):
         if begin <= waited < end:
             reached = max(reached, low + (high - low) * (waited - begin) / (end - begin))
 
-    wanted = reached + share * (1.0 - reached)
-    for (low, begin), (high, end) in pairwise(table):
-        if low < wanted <= high and end > waited:
-            return max(waited, round(begin + (end - begin) * (wanted - low) / (high - low)))
-
-    return None
+    waits: list[int | None] = []
+    for share in shares:
+        wanted, wait = reached + share * (1.0 - reached), None
+        for (low, begin), (high, end) in pairwise(table):
+            if low < wanted <= high and end > waited:
+                wait = max(waited, round(begin + (end - begin) * (wanted - low) / (high - low)))
+                break
+        waits.append(wait)
+    return waits
 
 
 def expected_start(
@@ -84,28 +104,36 @@ def expected_start(
         Whether the job starts as soon as it fits.
 
     >>> expected_start(100, 0, StartPredictions(300, (), ((0.5, 120), (0.9, 600))))
-    StartOutlook(source='forecast', expected=300, earliest=114, latest=None, passed=None)
+    StartOutlook(source='forecast', expected=300, earliest=114, latest=None, by_95=None, passed=None)
     >>> expected_start(900, 0, StartPredictions(300, (), ((0.95, 600),)))
-    StartOutlook(source=None, expected=None, earliest=None, latest=None, passed=600)
+    StartOutlook(source=None, expected=None, earliest=None, latest=None, by_95=None, passed=600)
     """
     waited = now - since
     floor = max(now, fits_at or now)
     source, expected = _expected(now, since, predicted, floor, first=goes_first and fits_at is not None)
-    quantiles = predicted.futures if wait_given(predicted.futures, waited, EARLY) is not None else predicted.bounds
-    earliest = _after(since, wait_given(quantiles, waited, EARLY))
-    latest = _after(since, wait_given(quantiles, waited, LIKELY))
+    quantiles, waits = predicted.futures, waits_given(predicted.futures, waited, INTERVAL)
+    if waits[0] is None:
+        quantiles, waits = predicted.bounds, waits_given(predicted.bounds, waited, INTERVAL)
+    earliest, latest, by_95 = (_after(since, wait) for wait in waits)
     if quantiles and (len(quantiles) == 1 or expected is None) and since + quantiles[-1][1] > now:
         latest = since + quantiles[-1][1]
+    if latest is not None and len(quantiles) == 1 and quantiles[0][0] == ALMOST_SURE:
+        by_95 = latest
 
     if expected is None:
         if latest is None:
             return StartOutlook(passed=max(_past(now, since, predicted), default=None))
-        return StartOutlook(source="bounds", latest=latest) if latest >= floor else StartOutlook()
+        if latest < floor:
+            return StartOutlook()
+        return StartOutlook(source="bounds", latest=latest, by_95=by_95 if by_95 is None or by_95 >= floor else None)
+    if by_95 is not None and by_95 < expected:
+        by_95 = None
     if earliest is not None and earliest > expected:
         earliest = None
     if latest is not None and latest < expected:
         latest = None
-    return StartOutlook(source=source, expected=expected, earliest=earliest, latest=latest)
+    known = {"earliest": earliest, "latest": latest, "by_95": by_95}
+    return construct_unchecked(StartOutlook, source=source, expected=expected, **known)
 
 
 def _expected(

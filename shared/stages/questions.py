@@ -1,9 +1,17 @@
 """The interfaces of stages that answer questions about a job that you could submit now."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from shadowtime.shared.messages import JobSubmitted, RunTimePrediction, Side, WaitBound, WaitRanges
+from shadowtime.shared.messages import (
+    Explanation,
+    JobSubmitted,
+    RunTimePrediction,
+    Side,
+    WaitBound,
+    WaitRanges,
+)
+from shadowtime.shared.stages.jobs_in_system import RunningJob
 
 
 class AdvisedStart(NamedTuple):
@@ -49,6 +57,19 @@ class ForecastsStarts(Protocol):
 
     def starts_of(self, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]) -> tuple[AdvisedStart, ...]:
         """Return the start of each job if it alone were submitted now. All jobs share the same futures."""
+        ...
+
+
+@runtime_checkable
+class ListsJobs(Protocol):
+    """Questions to a stage about all jobs in the system."""
+
+    def waiting_jobs(self, wanted: Callable[[JobSubmitted], bool]) -> Iterator[tuple[JobSubmitted, Explanation]]:
+        """Yield each wanted waiting job with a brief explanation."""
+        ...
+
+    def running_jobs(self) -> Iterator[tuple[RunningJob, int | None, bool]]:
+        """Yield each running job, its expected end, and whether a prediction gives that end."""
         ...
 
 

@@ -6,7 +6,17 @@ from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, Advising
-    from shadowtime.services.processes.ask.once import advise_once, advising, bound_once, explain_once, offers_once
+    from shadowtime.services.processes.ask.cluster_queue import QueueAnswer, QueueQuestion
+    from shadowtime.services.processes.ask.once import (
+        advise_once,
+        advising,
+        bound_once,
+        explain_once,
+        offers_once,
+        queues,
+    )
+    from shadowtime.services.processes.ask.questions import age_line, log_age, read_as
+    from shadowtime.services.processes.ask.queue_text import SORTS, queue_csv, queue_lines
     from shadowtime.services.processes.ask.routes import answering, serve, without_traceback
 
 __getattr__ = lazy_exports(__name__)

@@ -9,6 +9,7 @@ from rich.console import Group
 from shadowtime.services.pipeline import EXPLAINED, STAGES
 from shadowtime.services.processes.ask.advice import AdviceQuestion, Advising
 from shadowtime.services.processes.ask.answers import MAX_FOLLOWED, Answers
+from shadowtime.services.processes.ask.cluster_queue import ClusterQueues
 from shadowtime.services.processes.ask.questions import OffersQuestion, read_as, read_question
 from shadowtime.services.processes.ask.tables import advice_table, answer_table, offers_table, ranges_table
 from shadowtime.services.processes.ask.why import Explanations, JobQuestion, why_text
@@ -83,3 +84,10 @@ async def explain_once(settings: Settings, parameters: Mapping[str, object]) -> 
     async with answering_from(settings, EXPLAINED) as (reader, words):
         why = await Explanations(EXPLAINED, reader, words=words).explain(question)
     return PrintedAnswer(why.model_dump_json(), why_text(why))
+
+
+@asynccontextmanager
+async def queues(settings: Settings) -> AsyncIterator[ClusterQueues]:
+    """Yield answers with the queues of clusters."""
+    async with answering_from(settings, EXPLAINED) as (reader, words):
+        yield ClusterQueues(EXPLAINED, reader, words=words)

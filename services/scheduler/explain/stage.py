@@ -1,13 +1,15 @@
 """Handlers of the scheduler stage that answer questions: the state of a job, and the reasons for it."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
-from shadowtime.services.scheduler.explain.waiting_job import waiting
+from shadowtime.services.scheduler.explain.waiting_job import ServiceOrder, line_of, waiting
 from shadowtime.services.scheduler.explain.what_if import WhatIf
 from shadowtime.services.scheduler.handler import Scheduler, alone
 from shadowtime.services.scheduler.history import NOTHING_PREDICTED
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
+from shadowtime.services.scheduler.probabilistic import PassState
+from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.messages import (
     ClusterOpened,
     Decided,
@@ -16,12 +18,20 @@ from shadowtime.shared.messages import (
     Explanation,
     JobSubmitted,
     StartOutlook,
+    construct_unchecked,
     moment,
 )
-from shadowtime.shared.stages import StartPredictions, expected_start
+from shadowtime.shared.stages import RunningJob, StartPredictions, expected_start
 
 MAX_LISTED = 10
 """Maximum number of job numbers in an error message."""
+
+
+class PoolAnswers(NamedTuple):
+    """The queue of a pool in the order of service, and passes over a copy of the pool, for all its waiting jobs."""
+
+    line: ServiceOrder
+    what_if: WhatIf | None
 
 
 class Explaining(Scheduler):
@@ -36,9 +46,11 @@ class Explaining(Scheduler):
     def explain(self, job_number: int, run: str, sequence: int, *, brief: bool = False) -> Explanation | None:
         """Return the state of a job and the reasons for it; None if the job is unknown."""
         reason = self._stands(job_number, brief=brief)
-        if reason is None:
-            return None
-        return Explanation(
+        return None if reason is None else self._explanation(job_number, run, sequence, reason)
+
+    def _explanation(self, job_number: int, run: str, sequence: int, reason: dict[str, Any]) -> Explanation:
+        return construct_unchecked(
+            Explanation,
             cluster=self.opened.cluster,
             run=run,
             sequence=sequence,
@@ -56,7 +68,38 @@ class Explaining(Scheduler):
         counts = f"{_counted(waits, 'wait', job_id)}, {_counted(runs, 'run', job_id)}"
         return f"{counts}; of ended jobs the last {len(self.passes.ended):,} are known"
 
-    def _stands(self, number: int, *, brief: bool) -> dict[str, Any] | None:
+    def waiting_jobs(
+        self, wanted: Callable[[JobSubmitted], bool] = lambda _: True
+    ) -> Iterator[tuple[JobSubmitted, Explanation]]:
+        """Yield each wanted waiting job with a brief explanation. Its contents are the same as in `explain`.
+
+        A pass of each pool's policy is run once, unless the state of the policy is unknown. O(queue log queue +
+        running log running) for each pool and each size of jobs.
+        """
+        known: dict[PoolScheduler, PoolAnswers] = {}
+        for number, job in self.jobs.waiting.items():
+            reason = self._stands(number, brief=True, known=known) if wanted(job) else None
+            if reason is not None:
+                yield job, self._explanation(number, "", 0, reason)
+
+    def running_jobs(self) -> Iterator[tuple[RunningJob, int | None, bool]]:
+        """Yield each running job, its expected end as the policy plans with it, and whether a prediction gives it.
+
+        The expected end of a suspended job is None, as is that of a job without a prediction and a limit.
+        """
+        ends: dict[int, tuple[int, bool]] = {}
+        for pool in self.pools:
+            busy = PassState(self.time, pool.queue, pool.running)
+            columns = busy.numbers.tolist(), busy.expected_ends.tolist(), busy.requested_ends.tolist()
+            for number, expected, requested in zip(*columns, strict=True):
+                if expected - self.time <= MAX_DURATION:
+                    ends[number] = expected, expected < requested
+        for number, job in self.jobs.running.items():
+            yield job, *ends.get(number, (None, False))
+
+    def _stands(
+        self, number: int, *, brief: bool, known: "dict[PoolScheduler, PoolAnswers] | None" = None
+    ) -> dict[str, Any] | None:
         if (ended := self.passes.ended.get(number)) is not None:
             return {"state": "ended", **ended._asdict()}
         passes = self.passes
@@ -89,12 +132,21 @@ class Explaining(Scheduler):
             site = expected_start(self.time, job.since, StartPredictions(site=predicted.site))
             return waits | {"waits_for": "site", "starts": site}
         pool = self.places[number]
-        asks_what_if = not brief and not passes.starting and not (self.follows and pool.policy.snapshot() is not None)
-        what_if = WhatIf(pool, alone(self.opened, self.pools.index(pool)), self.time) if asks_what_if else None
+        answers = {} if known is None else known
+        if pool not in answers:
+            what_if = self._what_if(pool) if known is not None or not brief else None
+            answers[pool] = PoolAnswers(line_of(pool, self.time, passes), what_if)
+        line, what_if = answers[pool]
         advised = {} if self.opened.obeys(self.time) else why
-        fields = waiting(pool, number, self.time, passes, what_if, order_of(pool), brief=brief)
+        fields = waiting(pool, line, number, self.time, passes, what_if, order_of(pool), brief=brief)
         starts = self._starts(job, predicted, fields)
         return waits | advised | fields | {"starts": starts}
+
+    def _what_if(self, pool: PoolScheduler) -> WhatIf | None:
+        """Return passes over a copy of a pool; None if jobs are about to start, or the policy's state is unknown."""
+        if self.passes.starting or (self.follows and pool.policy.snapshot() is not None):
+            return None
+        return WhatIf(pool, alone(self.opened, self.pools.index(pool)), self.time)
 
     def _starts(self, job: JobSubmitted, predicted: StartPredictions, fields: dict[str, Any]) -> StartOutlook:
         """Return when a waiting job starts; nothing is known if the machine is too small now."""

@@ -4,6 +4,8 @@ The explanation follows from the log alone: the queue in the policy's order of s
 predictions, and the decisions of passes. `Ahead.told` says whether the policy serves its queue in a known order.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +18,11 @@ from shadowtime.services.scheduler.probabilistic import PassState, Probabilistic
 from shadowtime.services.scheduler.tables import NEVER, fitting_together
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.kernels import Integers, shadow_of
-from shadowtime.shared.messages import MAX_NAMED_JOBS, Ahead, Refused, Shadow
+from shadowtime.shared.messages import MAX_NAMED_JOBS, Ahead, Refused, Shadow, construct_unchecked
 
 
-class ServiceOrder(NamedTuple):
+@dataclass
+class ServiceOrder:
     """The waiting jobs of a pool, as rows in the order of service. Jobs whose start is decided count as running.
 
     Parameters
@@ -35,6 +38,34 @@ class ServiceOrder(NamedTuple):
     idle: Integers
     busy: PassState
     heads: int
+    job_numbers: Integers
+
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """The place of each waiting job, by its number."""
+        return {number: at for at, number in enumerate(self.job_numbers.tolist())}
+
+    @cached_property
+    def before(self) -> Integers:
+        """The processors that the jobs before each place request together."""
+        sums: Integers = np.concatenate(([0], np.cumsum(self.busy.queue.processors[self.rows])))
+        return sums
+
+    def fits_at(self, size: Integers) -> int | None:
+        """Return when a job of this size fits by the expected ends of running jobs; None if never."""
+        key = tuple(size.tolist())
+        if key not in self._fits:
+            self._fits[key] = self.busy.fits_at(size, self.idle)
+        return self._fits[key]
+
+    @cached_property
+    def _fits(self) -> dict[tuple[int, ...], int | None]:
+        return {}
+
+    @cached_property
+    def shadows(self) -> dict[int, tuple[int, int]]:
+        """The shadow time and the extra processors of the heads that were asked for, by row."""
+        return {}
 
 
 class RoomAhead(NamedTuple):
@@ -56,11 +87,13 @@ def line_of(pool: PoolScheduler, now: int, passes: DecisionHistory) -> ServiceOr
         busy.add(np.flatnonzero(starts))
         rows = rows[~starts[rows]]
 
-    return ServiceOrder(rows, served is not None, idle, busy, fitting_together(idle, queue.sizes[rows]))
+    heads = fitting_together(idle, queue.sizes[rows])
+    return ServiceOrder(rows, served is not None, idle, busy, heads, queue.job_number[rows])
 
 
 def waiting(
     pool: PoolScheduler,
+    line: ServiceOrder,
     number: int,
     now: int,
     passes: DecisionHistory,
@@ -73,29 +106,31 @@ def waiting(
 
     Parameters
     ----------
+    line
+        The queue of the pool, by `line_of`.
     what_if
         Passes over a copy of the pool; None if other requests need not be tried, or the state of the policy is unknown.
     order
         The policy's name for the order of its queue.
     brief
-        Whether to leave out the running jobs that must end. Finding them costs more than all other fields.
+        Whether to leave out the running jobs that must end, other requests, and the numbers of the jobs ahead. They
+        cost more than all other fields.
     """
-    line, queue = line_of(pool, now, passes), pool.queue
-    numbers = queue.job_number[line.rows]
-    at = int((numbers == number).argmax())
+    queue, at = pool.queue, line.places.get(number, 0)
     row, size = int(line.rows[at]), queue.sizes[line.rows[at]]
     fields: dict[str, Any] = {
-        "ahead": Ahead(
+        "ahead": construct_unchecked(
+            Ahead,
             order=order if line.known else "arrival",
             told=line.known,
             jobs=at,
-            processors=int(queue.processors[line.rows[:at]].sum()),
-            job_numbers=tuple(numbers[: min(at, MAX_NAMED_JOBS)].tolist()),
+            processors=int(line.before[at]),
+            job_numbers=tuple(line.job_numbers[: 0 if brief else min(at, MAX_NAMED_JOBS)].tolist()),
         ),
         "refused": refused_of(pool, number, passes),
-        "room": RoomAhead(line.busy.fits_at(size, line.idle), goes_first=line.known and at == line.heads),
+        "room": RoomAhead(line.fits_at(size), goes_first=line.known and at == line.heads),
     }
-    if what_if is not None and what_if.starts(number):
+    if what_if is not None and number in what_if.started:
         return fields | {"waits_for": "pass"}
     has = [pool.room.processors, *(getattr(pool.room, unit) for unit in pool.further)]
     for what, asks, all_there_is, free in zip(("processors", *pool.further), size, has, line.idle, strict=True):
@@ -114,7 +149,7 @@ def waiting(
     shadow = None
     if fits and blocked is not None and blocked != row and at > line.heads:
         shadow = fields["shadow"] = shadow_behind(pool, int(blocked), row, line)
-    if what_if is not None and fields["waits_for"] not in ("capacity", "pass"):
+    if not brief and what_if is not None and fields["waits_for"] not in ("capacity", "pass"):
         seconds = None if shadow is None or shadow.shadow_time is None else shadow.shadow_time - now
         fields |= {"sooner": tuple(what_if.sooner(number, seconds)), "tried": len(queue) <= MAX_QUEUE}
     return fields
@@ -134,12 +169,15 @@ def shadow_behind(pool: PoolScheduler, head: int, row: int, line: ServiceOrder) 
     on_requests = isinstance(policy.settings, ProbabilisticSettings) or getattr(policy, "on_requests", False)
     ends = busy.requested_ends if on_requests else busy.expected_ends
     times = queue.requested_time if on_requests else queue.predicted_time
-    idle = line.idle - queue.sizes[line.rows[: line.heads]].sum(axis=0)
-    time, extra = shadow_of(queue.sizes[head], idle, busy.sizes, ends)
+    if head not in line.shadows:
+        idle = line.idle - queue.sizes[line.rows[: line.heads]].sum(axis=0)
+        reserved, left = shadow_of(queue.sizes[head], idle, busy.sizes, ends)
+        line.shadows[head] = int(reserved), int(left[0])
+    time, extra = line.shadows[head]
     return Shadow(
         head=int(queue.job_number[head]),
-        shadow_time=int(time) if time - busy.now <= MAX_DURATION else None,
-        extra_processors=int(extra[0]),
+        shadow_time=time if time - busy.now <= MAX_DURATION else None,
+        extra_processors=extra,
         planned_end=None if times[row] >= NEVER else busy.now + int(times[row]),
         plan="requested" if on_requests else "predicted",
     )

@@ -1,6 +1,7 @@
 """Hypothetical passes: the policy itself runs to see whether another request would start a waiting job now."""
 
 import copy
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -35,22 +36,30 @@ class WhatIf:
         self._policy = orjson.dumps(pool.policy.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY)
         self._idle = pool.idle if pool.further else None
 
+    @cached_property
+    def started(self) -> frozenset[int]:
+        """The jobs that a pass now would start."""
+        return self._pass(copied(self._pool.queue))
+
     def starts(self, number: int, requested_time: int | None = None, processors: int | None = None) -> bool:
         """Return whether a pass now would start the job with this request. None keeps a value.
 
         The cost is one pass and O(jobs).
         """
+        return number in self._pass(changed(self._pool.queue, number, requested_time, processors))
+
+    def _pass(self, queue: Queue) -> frozenset[int]:
+        """Return the numbers of the jobs that a pass over a queue starts."""
         pool = self._pool
         policy = open_policy(self._opened, pool.policy.pool)
         state: Any = orjson.loads(self._policy)
         if state is not None:
             policy.restore(state)
         policy.force_pass()
-        queue = changed(pool.queue, number, requested_time, processors)
         if self._idle is not None:
             pool.running.idle[:] = self._idle
         decisions = policy.schedule(self._now, queue, pool.running, pool.free)
-        return any(isinstance(decision, Start) and decision.job_number == number for decision in decisions)
+        return frozenset(decision.job_number for decision in decisions if isinstance(decision, Start))
 
     def sooner(self, number: int, shortest: int | None) -> list[Sooner]:
         """Return the largest run time, and the largest size, found with which a pass now would start the job.
@@ -124,8 +133,7 @@ def changed(queue: Queue, number: int, requested_time: int | None, processors: i
     >>> queue.processors.tolist(), queue.requested_time.tolist()
     ([4], [600])
     """
-    other = copy.copy(queue)
-    other.table, other.rows = queue.table.copy(), dict(queue.rows)
+    other = copied(queue)
     row = list(other.remove(number))
     if requested_time is not None:
         row[REQUESTED : SHORTENED + 1] = [min(value, requested_time) for value in row[REQUESTED : SHORTENED + 1]]
@@ -133,4 +141,11 @@ def changed(queue: Queue, number: int, requested_time: int | None, processors: i
     if processors is not None:
         row[SIZE] = processors
     other.add(tuple(row))
+    return other
+
+
+def copied(queue: Queue) -> Queue:
+    """Return a copy of a queue: changes of the copy leave the queue as it is."""
+    other = copy.copy(queue)
+    other.table, other.rows = queue.table.copy(), dict(queue.rows)
     return other

@@ -16,7 +16,7 @@ def command(*arguments: str, **environment: str) -> "subprocess.CompletedProcess
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ([], "--cluster: is missing"),
+        (["--processors", "1"], "--cluster: is missing"),
         (["--cluster", "kth"], "--processors: is missing"),
         (["--cluster", "kth", "--processors", "0"], "--processors: '0': expected a number greater"),
         (
@@ -47,3 +47,10 @@ def test_a_redis_that_does_not_answer_is_not_waited_for_longer_than_told() -> No
         ended = command("--cluster=kth", "--processors=1", f"--redis-url={url}", "--connect-seconds=1")
     assert ended.returncode == 2
     assert ended.stderr == "error: Redis cannot be used: no answer within 1 s\n"
+
+
+def test_without_options_it_explains_itself() -> None:
+    explained = command()
+    assert explained.returncode == 0
+    assert explained.stdout.count("  shadowtime ask --cluster mine") == 3
+    assert "shadowtime queue" in explained.stdout

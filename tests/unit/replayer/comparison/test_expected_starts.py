@@ -87,7 +87,7 @@ def test_the_table_has_the_site_the_forecast_and_the_bound_side_by_side(told: li
 def test_the_sites_words_of_what_was_forecast_come_again_only_where_these_are_fewer() -> None:
     score = {"jobs": 4, "mean_absolute_error": 1.0}
     row = {"first": score, "last": score, "paired": {"first": score, "last": score, "forecast": score}, "bounded": 0}
-    assert [word.whose for word in words(row)] == ["site, first", "site, last", "forecast"]
+    assert [word.whose for word in words(row)] == ["site, first", "site, last", "forecast", "starts at once"]
     fewer = row | {"first": score | {"jobs": 5}}
     assert [word.whose for word in words(fewer)][2:4] == [
         "site, first, of those forecast",

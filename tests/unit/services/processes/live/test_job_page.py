@@ -69,10 +69,11 @@ def test_a_waiting_job_has_its_place_its_reason_and_when_it_starts() -> None:
     )  # fmt: skip
     first, second = queue(view, 0).values()
     assert first["why"] == "It needs 8 procs, and 2 are free."
-    assert first["starts"] == {"source": "releases", "expected": 3600, "earliest": None, "latest": None, "passed": None}
+    unknown = dict.fromkeys(("earliest", "latest", "by_95", "passed"))
+    assert first["starts"] == {"source": "releases", "expected": 3600, **unknown}
     assert second == {
         "user": 0, "processors": 1, "asks": 3600, "adjusted": 1800, "expected": 900, "since": 0, "untrusted": {},
-        "starts": {"source": "forecast", "expected": 300, "earliest": 12, "latest": 600, "passed": None},
+        "starts": {"source": "forecast", "expected": 300, "earliest": 12, "latest": 600, "by_95": 7200, "passed": None},
         "why": "It fits into what is free, but job 2 goes first and must not be delayed.",
     }  # fmt: skip
     page = job_page(view, 3)

@@ -1,0 +1,149 @@
+"""The queue of a cluster: the same answers as those about single jobs and on the live page, and text that fits."""
+
+import asyncio
+import csv
+from io import StringIO
+
+import pytest
+
+from shadowtime.services.pipeline import EXPLAINED
+from shadowtime.services.processes.ask.cluster_queue import ClusterQueues, QueueAnswer, QueueQuestion
+from shadowtime.services.processes.ask.questions import read_as
+from shadowtime.services.processes.ask.queue_text import SORTS, queue_csv, queue_lines
+from shadowtime.services.processes.ask.why import Explanations, JobQuestion
+from shadowtime.services.processes.ask.words import WordReader
+from shadowtime.services.processes.live.page_data import PAGE, queue
+from shadowtime.services.processes.queue_command import ORDERS
+from shadowtime.shared.errors import Unanswerable
+from shadowtime.shared.text.explanations import brief_of
+from tests.support.crowded import NAMES, Crowded
+from tests.support.memory_reader import MemoryReader
+from tests.support.stored_runs import Stored
+
+POLICIES = ("easy:forecast=yes", "cautious:queue=priority,forecast=yes", "conservative", "fcfs", "best")
+
+
+class Names:
+    async def read_words(self, run: str) -> dict[str, bytes]:
+        return dict(NAMES) if run == "mine/live" else {}
+
+
+def stored(crowded: Crowded) -> MemoryReader:
+    reader = MemoryReader()
+    asyncio.run(crowded.store(reader))
+    return reader
+
+
+def asked(reader: MemoryReader, **parameters: object) -> QueueAnswer:
+    question = read_as(QueueQuestion, parameters)
+    return asyncio.run(ClusterQueues(EXPLAINED, reader, words=WordReader(Names())).queue(question))
+
+
+def require_same(reader: MemoryReader, answer: QueueAnswer, every: int) -> int:
+    explanations = Explanations(EXPLAINED, reader, words=WordReader(Names()))
+    words = asyncio.run(WordReader(Names()).of(answer.cluster, answer.run))
+    compared = 0
+    for row in answer.waiting[::every]:
+        question = read_as(JobQuestion, {"cluster": answer.cluster, "job": row.job_id})
+        why = asyncio.run(explanations.explain(question))
+        assert (row.job_id, row.job_number, row.starts, row.since) == (
+            why.job_id,
+            why.job_number,
+            why.starts,
+            why.since,
+        )
+        assert row.waits_for == (why.waits_for or why.state)
+        assert row.place == (None if why.ahead is None else why.ahead.jobs)
+        assert row.why == brief_of(why, words.job)
+        compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_rows_equal_the_answers_about_single_jobs(policy: str) -> None:
+    reader = stored(Crowded(40, policy))
+    answer = asked(reader)
+    assert (len(answer.waiting), len(answer.running)) == (40, 50)
+    assert require_same(reader, answer, 3) >= 13
+
+
+@pytest.mark.parametrize("policy", ["easy", "probabilistic:forecast=yes", "tuned"])
+def test_rows_of_a_closed_replay_equal_them_too(policy: str) -> None:
+    """There a pass starts jobs, so that what a pass would do counts."""
+    made = Stored(policy, "last-two")
+    answer = asked(made.readers["scheduler"], cluster="kth")
+    assert require_same(made.readers["scheduler"], answer, 1) >= 10
+
+
+@pytest.mark.parametrize("policy", ["easy:forecast=yes", "cautious:queue=priority,forecast=yes"])
+def test_rows_equal_those_of_the_live_page(policy: str) -> None:
+    crowded = Crowded(60, policy)
+    view = crowded.runs.view("mine/live")
+    shown = {number: row for start in (0, PAGE, 2 * PAGE) for number, row in queue(view, start).items()}
+    rows = asked(stored(crowded)).waiting
+    assert len(shown) == len(rows) == 60
+    assert {row.job_number: row.starts and row.starts.model_dump() for row in rows} == {
+        number: row["starts"] for number, row in shown.items()
+    }
+
+
+def test_names_select_and_are_shown() -> None:
+    reader = stored(Crowded())
+    everyone, alice = asked(reader), asked(reader, cluster="mine", user="alice", partition="gpu")
+    assert [row for row in everyone.waiting if row.user == "alice"] == list(alice.waiting)
+    assert (alice.waiting[0].job_id, alice.waiting[1].job_id, alice.waiting[0].partition) == ("311", "2754_2", "gpu")
+    assert not alice.running
+    assert {row.user for row in everyone.running} == {"a.name.of.thirty.characters.x"}
+    with pytest.raises(Unanswerable, match=r"user: no user 'bob' has had a job yet; known: 'a.name"):
+        asked(reader, user="bob")
+    with pytest.raises(Unanswerable, match="there is no cluster 'other'; known: mine"):
+        asked(reader, cluster="other")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_the_text_fits(width: int) -> None:
+    answer = asked(stored(Crowded()))
+    lines = queue_lines(answer, width)
+    assert max(map(len, lines)) <= width
+    heads = [line for line in lines if line.lstrip().startswith("JOB")]
+    assert len(heads) == 2
+    shown = heads[0]
+    always = ("JOB", "USER", "START", "80 %", "95 %")
+    assert all(name in shown for name in always), shown
+    if width >= 80:
+        assert all(name in shown for name in ("PARTITION", "PROCS", "LIMIT", "WAITED", "REASON")), shown
+        assert all(name in heads[1] for name in ("LIMIT", "USED", "END")), heads[1]
+    assert ("START AT" in shown) == (width >= 120)
+    assert lines[1].endswith("old: the follower is away, or behind")
+    assert f"{len(answer.waiting)} waiting, 50 running" in lines[0]
+
+
+def test_an_interval_surrounds_what_is_expected() -> None:
+    known = [row.starts for row in asked(stored(Crowded())).waiting if row.starts is not None and row.starts.expected]
+    assert len(known) > 50
+    for starts in known:
+        assert starts.expected is not None
+        assert starts.earliest is None or starts.earliest <= starts.expected
+        assert starts.by_95 is None or starts.by_95 >= max(starts.expected, starts.latest or 0)
+    assert sum(starts.by_95 is not None for starts in known) > 20
+
+
+def test_csv_has_every_job_and_number() -> None:
+    answer = asked(stored(Crowded()))
+    rows = list(csv.DictReader(StringIO(queue_csv(answer))))
+    assert len(rows) == len(answer.waiting) + len(answer.running)
+    by_id = {row["job"]: row for row in rows}
+    for job in answer.waiting:
+        row = by_id[job.job_id]
+        expected = "" if job.starts is None or job.starts.expected is None else str(job.starts.expected)
+        assert (row["expected_start"], row["waited_seconds"]) == (expected, str(answer.time - job.since))
+    assert all(row["limit_used"] for row in rows if row["state"] == "running")
+
+
+def test_every_order_sorts() -> None:
+    answer = asked(stored(Crowded()))
+    assert tuple(SORTS) == ORDERS
+    first = {order: queue_lines(answer, 120, order)[4] for order in ORDERS}
+    assert first["size"].split()[3] == "400"
+    assert first["user"].split()[1].startswith("a.name")
+    assert first["job"].split()[0] == "311"
