@@ -9,10 +9,17 @@ from prometheus_client.registry import Collector
 from shadowtime.services.follower import Follower
 from shadowtime.services.shadows.comparison import ClassResult, Comparison, Pair
 from shadowtime.services.shadows.io.source import ShadowSource
+from shadowtime.services.shadows.machine import PATIENCE
 from shadowtime.shared import metric_names as names
+from shadowtime.shared.formatting import DAY
 from shadowtime.shared.metric_names import Metric
 
 # Figures of a comparison, for the metrics page of a shadow process.
+
+HOUR = 3_600
+
+LONG = HOUR
+"""Seconds of the cluster's time after which an exact shadow that waits for one job is unhealthy."""
 
 Figure = tuple[Metric, tuple[str, ...], float]
 """A metric, its label values, and its value. The first label, `shadow` (the name of the run), is left out."""
@@ -82,11 +89,22 @@ class ShadowCollector(Collector):
 
 
 def health_of(followers: Sequence[Follower]) -> tuple[bool, dict[str, Any]]:
-    """Return True, as the process is always healthy, and the content of its health page."""
-    return True, {
-        "healthy": True,
-        "shadows": {
-            follower.run: {"sequence": follower.sequence, "behind_seconds": follower.source.load.behind}
-            for follower in followers
-        },
-    }
+    """Return whether no shadow waits for long for one job, and the content of the health page. It names the job."""
+    shadows: dict[str, dict[str, Any]] = {}
+    for follower in followers:
+        shadows[follower.run] = {"sequence": follower.sequence, "behind_seconds": follower.source.load.behind}
+        if isinstance(shadow := follower.source, ShadowSource) and (reason := waits(shadow)) is not None:
+            shadows[follower.run]["reason"] = reason
+    well = not any("reason" in shadow for shadow in shadows.values())
+    return well, {"healthy": well, "shadows": shadows}
+
+
+def waits(shadow: ShadowSource) -> str | None:
+    """Return the job for which an exact shadow has waited for at least `LONG` seconds, in words; None if none."""
+    waiting = shadow.twin.waits_for if shadow.met else None
+    if waiting is None or (seconds := shadow.twin.horizon - waiting[1]) < LONG:
+        return None
+    return (
+        f"waits for job {waiting[0]}: it runs here, and has not started on the cluster for {seconds / HOUR:.1f} h; "
+        f"goes on without its run time {PATIENCE / DAY:g} days after its start here, or once it is cancelled"
+    )

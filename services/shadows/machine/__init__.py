@@ -5,6 +5,6 @@ from typing import TYPE_CHECKING
 from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from shadowtime.services.shadows.machine.machine import TwinMachine
+    from shadowtime.services.shadows.machine.machine import PATIENCE, TwinMachine
 
 __getattr__ = lazy_exports(__name__)

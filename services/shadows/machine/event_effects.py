@@ -32,8 +32,7 @@ def apply_cluster_event(machine: MachineState, event: Event, life: ShadowJob | N
     A job that leaves the queue for good is marked as done.
     """
     if isinstance(event, CapacityChanged):
-        machine.resize(event)
-        return [event]
+        return [machine.resize(event)]
     if life is None:
         return ()
     if isinstance(event, JobSubmitted):

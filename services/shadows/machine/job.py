@@ -40,7 +40,8 @@ class ShadowJob:
     In the shadow: the job is `due` while it waits for an earlier job of the same number to be done. The job starts at
     `start` on `on` processors, with a `limit`. `predicted` is its predicted run time. At `freed` it released its
     processors, because it was presumed to be over or was suspended. Its earlier suspensions lasted `stood` seconds in
-    total. It is `done` once it has left or ended.
+    total. It is `given_up` if an exact shadow has waited too long for its start on the cluster: then its predicted run
+    time counts. It is `done` once it has left or ended.
     """
 
     job: JobSubmitted
@@ -63,6 +64,7 @@ class ShadowJob:
     stood: int = 0
     predicted: float | None = None
     done: bool = False
+    given_up: bool = False
 
     def began(self, event: JobStarted) -> None:
         """Record the start of the job on the cluster."""

@@ -14,9 +14,12 @@ Then it waits for the decision of its policy (`deciding`), and emits the starts.
 The run time of a job is known only once the job has ended on the cluster. A shadow may start a job earlier than the
 cluster did, so it can need a run time that nobody knows yet (docs/shadows.md#how-a-shadow-runs):
 
-* An `exact` shadow pauses until the log has the run time. The log of the shadow equals the log of a closed replay.
-* Any other shadow continues. The job runs for its predicted time, is then suspended, and releases its processors. When
-  the log has the true run time, the job resumes for the remaining time, if any, and ends.
+* An `exact` shadow pauses until the log has the run time. The log of the shadow equals the log of a closed replay. A
+  job that does not start on the cluster, such as a blocked one, would stop the shadow for ever. It is given up after
+  `PATIENCE` and treated as in any other shadow.
+* Any other shadow continues. The job runs for its predicted time, is then suspended, and releases its processors. Its
+  pool is lent the memory and GPUs that the job holds. When the log has the true run time, the job resumes for the
+  remaining time, if any, and ends.
 """
 
 from collections import deque
@@ -46,6 +49,9 @@ from shadowtime.shared.messages import (
     JobWithdrawn,
     SchedulingPoint,
 )
+
+PATIENCE = 7 * DAY
+"""Seconds for which an exact shadow waits for a job to start on the cluster, after its start in the shadow."""
 
 # Events that have happened on a cluster and are still pending in its shadow, in order of time.
 
@@ -141,6 +147,12 @@ class TwinMachine:
         return max(self.horizon - until, 0)
 
     @property
+    def waits_for(self) -> tuple[int, int] | None:
+        """Job without which an exact shadow cannot continue, and the time since which it waits for the job's start."""
+        life = self._machine.waits_for(self.horizon) if self._exact and not self.closed else None
+        return None if life is None or life.start is None else (life.job.job_number, life.start)
+
+    @property
     def needs_events(self) -> bool:
         """Whether the machine needs more events of the cluster before it can emit more events."""
         return not self.deciding and not self.closed and self.next_time() is None
@@ -152,6 +164,8 @@ class TwinMachine:
             return
         batch, self._batch = self._batch, []
         self.horizon, self._closing = event.time, isinstance(event, ClusterClosed)
+        if self._exact:
+            self._machine.give_up(self.horizon, PATIENCE)
         for record in batch:
             if record.time < self.takes_over:
                 self._caused += self._happened(record)
@@ -214,7 +228,8 @@ class TwinMachine:
             self.closed = True
             return [ClusterClosed(time=self._clock)]
         self._clock = time
-        events = in_order(self._finish(self._machine.running[number]) for number in sorted(ends))
+        finished = [self._finish(self._machine.running[number]) for number in sorted(ends)]
+        events = in_order([*finished, *self._machine.lend(time, exact=self._exact)])
         for event, life in self._pending.until(time):
             events += apply_cluster_event(self._machine, event, life)
             if life is not None and life.done:

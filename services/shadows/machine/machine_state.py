@@ -18,20 +18,51 @@ class MachineState:
     """The waiting and the running jobs of a shadow, by number.
 
     A job that is suspended, or presumed to be over, is among the running jobs. Such a job holds its memory and GPUs,
-    but no processors.
+    but no processors. For a job that is presumed to be over, the pool is lent as much memory and as many GPUs as the
+    job holds. Otherwise such jobs could block the pool for ever.
     """
 
     def __init__(self, opened: ClusterOpened) -> None:
         self.waiting: dict[int, ShadowJob] = {}
         self.running: dict[int, ShadowJob] = {}
         self._resources = FreeResources(opened.processors, opened.pools or ())
+        self._lent = [[0, 0] for _ in self._resources.free]
 
     def __contains__(self, job_number: int) -> bool:
         return job_number in self.waiting or job_number in self.running
 
-    def resize(self, event: CapacityChanged) -> None:
-        """Change the capacity of a pool."""
+    def resize(self, event: CapacityChanged) -> CapacityChanged:
+        """Change the capacity of a pool. Return the event that the shadow emits: it includes what the pool is lent."""
+        memory, gpus = self._lent[event.pool or 0]
+        lent = {
+            name: has + more
+            for name, has, more in (("memory", event.memory, memory), ("gpus", event.gpus, gpus))
+            if has is not None and more
+        }
+        event = event.model_copy(update=lent) if lent else event
         self._resources.change(event)
+        return event
+
+    def lend(self, now: int, *, exact: bool) -> Iterator[CapacityChanged]:
+        """Lend each pool the memory and GPUs of its jobs that are presumed to be over. Yield changes. O(running)."""
+        lent = [[0, 0] for _ in self._lent]
+        for life in self.running.values():
+            if life.freed is not None and (life.given_up or not exact):
+                of_pool = lent[life.job.pool or 0]
+                of_pool[0] += life.job.memory or 0
+                of_pool[1] += life.job.gpus or 0
+        for pool, (room, before, after) in enumerate(zip(self._resources.capacity, self._lent, lent, strict=True)):
+            now_has = [
+                None if has is None else has + new - old for has, old, new in zip(room[1:], before, after, strict=True)
+            ]
+            self._lent[pool] = after
+            if now_has != list(room[1:]):
+                memory, gpus = now_has
+                change = CapacityChanged(
+                    time=now, processors=room.processors, memory=memory, gpus=gpus, pool=pool or None
+                )
+                self._resources.change(change)
+                yield change
 
     def carry_out(self, decided: Start, now: int) -> JobStarted:
         """Start a job as decided, and return the event of its start.
@@ -87,18 +118,37 @@ class MachineState:
         self._resources.free[life.job.pool or 0][0] -= times * life.on
 
     def ends(self, now: int, *, presumed: bool) -> Iterator[tuple[int, int]]:
-        """Yield job numbers and the end times known at `now`. With `presumed`, also yield presumed ends. O(running)."""
+        """Yield job numbers and the end times known at `now`. O(running).
+
+        Also yield the presumed ends of jobs that are given up; with `presumed`, of all jobs.
+        """
         for number, life in self.running.items():
             end = life.known_end(now)
-            if end is None and presumed and life.freed is None:
+            if end is None and (presumed or life.given_up) and life.freed is None:
                 end, _ = life.presumed_end(now)
             if end is not None:
                 yield number, end
 
     def least_known(self, now: int) -> int:
-        """Return the time until which every job with unknown end certainly runs, as known at `now`. O(running)."""
-        unknown = [life for life in self.running.values() if life.known_end(now) is None]
-        return min((life.runs_until(now) for life in unknown), default=NEVER)
+        """Return the time until which every job with unknown end certainly runs, as known at `now`. O(running).
+
+        Jobs that are given up do not count.
+        """
+        return min((life.runs_until(now) for life in self._unknown(now)), default=NEVER)
+
+    def _unknown(self, now: int) -> Iterator[ShadowJob]:
+        return (life for life in self.running.values() if not life.given_up and life.known_end(now) is None)
+
+    def waits_for(self, now: int) -> ShadowJob | None:
+        """Return the earliest job in the shadow that has not started on the cluster, and whose end is unknown."""
+        waiting = (life for life in self._unknown(now) if life.started is None and life.start is not None)
+        return min(waiting, key=lambda life: (life.start or 0, life.job.job_number), default=None)
+
+    def give_up(self, now: int, seconds: int) -> None:
+        """Give up jobs that have not started on the cluster, `seconds` after their start in the shadow. O(running)."""
+        for life in self._unknown(now):
+            if life.started is None and life.start is not None and now - life.start >= seconds:
+                life.given_up = True
 
     def snapshot(self, places: dict[int, int]) -> Any:
         """Return the whole state as plain values. `places` maps the `id()` of a life to its index."""
@@ -106,6 +156,7 @@ class MachineState:
             "waiting": [places[id(life)] for life in self.waiting.values()],
             "running": [places[id(life)] for life in self.running.values()],
             "rooms": self._resources.capacity.snapshot(),
+            "lent": self._lent,
             "free": [[None if amount == inf else amount for amount in free] for free in self._resources.free],
         }
 
@@ -114,4 +165,5 @@ class MachineState:
         self.waiting = {lives[at].job.job_number: lives[at] for at in state["waiting"]}
         self.running = {lives[at].job.job_number: lives[at] for at in state["running"]}
         self._resources.capacity.restore(state["rooms"])
+        self._lent = [list(lent) for lent in state.get("lent", self._lent)]
         self._resources.free = [[inf if amount is None else amount for amount in free] for free in state["free"]]
