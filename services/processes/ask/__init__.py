@@ -6,7 +6,10 @@ from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, Advising
+    from shadowtime.services.processes.ask.gate import Gate, Viewer, require_own
     from shadowtime.services.processes.ask.once import advise_once, advising, bound_once, explain_once, offers_once
+    from shadowtime.services.processes.ask.questions import Problem
     from shadowtime.services.processes.ask.routes import answering, serve, without_traceback
+    from shadowtime.services.processes.ask.words import NAMES_OF, ClusterWords, WordReader
 
 __getattr__ = lazy_exports(__name__)
