@@ -15,7 +15,7 @@ STATES = {"waiting": "pending", "running": "running", "suspended": "suspended"}
 OWNERS = ("user", "account")
 
 
-class Figure(NamedTuple):
+class ExporterFigure(NamedTuple):
     """A metric: its name, its meaning, the name of its label ("" for none), and the value for each label value."""
 
     name: str
@@ -24,7 +24,7 @@ class Figure(NamedTuple):
     values: dict[str, int]
 
 
-def exporter_figures(picture: Iterable[JobObservation], shown: Callable[[str, str], str]) -> Iterator[Figure]:
+def exporter_figures(picture: Iterable[JobObservation], shown: Callable[[str, str], str]) -> Iterator[ExporterFigure]:
     """Yield the figures of a picture. O(jobs).
 
     Parameters
@@ -48,13 +48,13 @@ def exporter_figures(picture: Iterable[JobObservation], shown: Callable[[str, st
 
     for state in STATES.values():
         total = jobs.get(("", state), Counter())[""]
-        yield Figure(f"slurm_queue_{state}", f"Jobs that are {state}.", "", {"": total})
+        yield ExporterFigure(f"slurm_queue_{state}", f"Jobs that are {state}.", "", {"": total})
     for kind in ("partition", *OWNERS):
         for state in STATES.values():
             if (kind, state) != ("partition", "suspended"):
                 meaning = f"Jobs of a {kind} that are {state}."
-                yield Figure(f"slurm_{kind}_jobs_{state}", meaning, kind, dict(jobs.get((kind, state), {})))
+                yield ExporterFigure(f"slurm_{kind}_jobs_{state}", meaning, kind, dict(jobs.get((kind, state), {})))
     for kind in OWNERS:
-        yield Figure(
+        yield ExporterFigure(
             f"slurm_{kind}_cpus_running", f"Processors of running jobs of a {kind}.", kind, dict(processors[kind])
         )

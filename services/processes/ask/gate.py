@@ -1,4 +1,4 @@
-"""Who sees whose jobs: one rule for pages and endpoints, and who a visitor is.
+"""The rule of who sees whose jobs on pages and endpoints, and the way in which visitors are known.
 
 The rule is one of three: `all`, `account` (jobs of the accounts in which the visitor has had jobs) and `own`. A visitor
 is known by the token of a portal, which names the user, or by a header in which a reverse proxy passes on a login. The
@@ -41,7 +41,7 @@ class Portal(FrozenModel):
         return origins
 
 
-class Access(FrozenModel):
+class VisitorAccess(FrozenModel):
     """The rule, and how visitors are known."""
 
     sees: Rule = "all"
@@ -69,10 +69,10 @@ EVERYBODY = Viewer("all")
 
 
 class Gate:
-    """What decides who a visitor is, from the settings in `access`; without settings everybody sees all jobs."""
+    """The decision who a visitor is, by the settings in `access`. Without settings, everybody sees all jobs."""
 
-    def __init__(self, access: Access | None = None, tokens: Mapping[str, str] | None = None) -> None:
-        self.access = access or Access()
+    def __init__(self, access: VisitorAccess | None = None, tokens: Mapping[str, str] | None = None) -> None:
+        self.access = access or VisitorAccess()
         self._networks = [ip_network(address) for address in self.access.proxies]
         self._tokens = {name: _digest(token) for name, token in (tokens or {}).items()}
 
@@ -86,7 +86,7 @@ class Gate:
             If a file cannot be read, may be changed by others, or has an invalid entry.
         """
         try:
-            access = Access.model_validate(tomllib.loads(read_private(path).decode()))
+            access = VisitorAccess.model_validate(tomllib.loads(read_private(path).decode()))
             tokens = {name: read_private(portal.token_file).decode().strip() for name, portal in access.portals.items()}
         except ValidationError as error:
             first = error.errors()[0]

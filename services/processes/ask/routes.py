@@ -11,9 +11,9 @@ from aiohttp import web
 
 from shadowtime.services.pipeline import EXPLAINED
 from shadowtime.services.processes.ask.advice import AdviceQuestion, Advising
+from shadowtime.services.processes.ask.alternatives import hint
 from shadowtime.services.processes.ask.answers import Answers
 from shadowtime.services.processes.ask.gate import Gate, require_own
-from shadowtime.services.processes.ask.hint import hint
 from shadowtime.services.processes.ask.once import STAGE, advising, answering_from
 from shadowtime.services.processes.ask.openapi import document
 from shadowtime.services.processes.ask.questions import OTHER_NAMES, Asked, OffersQuestion, Problem, Question, read_as

@@ -17,10 +17,9 @@ from shadowtime.services.processes.ask import ClusterWords, Gate, Problem, Viewe
 from shadowtime.services.processes.live.job_page import job_page
 from shadowtime.services.processes.live.page_data import matches, queue
 from shadowtime.services.processes.live.portals import allowed_origin, expected_answer, queue_answer
-from shadowtime.services.processes.live.queue_rows import Sees, everything
+from shadowtime.services.processes.live.queue_rows import Sees, everything, restricted, seen_by
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.view import LiveRuns
-from shadowtime.services.processes.live.visibility import restricted, seen_by
 from shadowtime.shared.errors import ShadowtimeError, Unanswerable
 from shadowtime.shared.messages import FOLLOWED, run_name
 

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from shadowtime.services.processes.ask.gate import Access, Gate, Portal
+from shadowtime.services.processes.ask.gate import Gate, Portal, VisitorAccess
 from shadowtime.services.processes.live.page import LivePage
 from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.shared.messages.envelope import Envelope
@@ -41,7 +41,7 @@ def users(runs: LiveRuns, *, waiting: bool) -> set[int | None]:
     return {story.job.user_id for story in (view.waiting() if waiting else view.running())}
 
 
-def asking(log: list[Envelope], access: Access | None, ask: Callable[[LivePage, Get], Awaitable[None]]) -> None:
+def asking(log: list[Envelope], access: VisitorAccess | None, ask: Callable[[LivePage, Get], Awaitable[None]]) -> None:
     async def go() -> None:
         page = LivePage(LiveRuns(), gate=None if access is None else Gate(access, {"ood": TOKEN}))
         for envelope in log:
@@ -90,7 +90,7 @@ def test_every_waiting_and_running_job_has_a_row_with_the_start_of_the_page(log:
 
 
 def test_a_user_sees_own_jobs_only_on_every_page(log: list[Envelope]) -> None:
-    access = Access(sees="own", login_header="X-User", proxies=("127.0.0.1",), portals=PORTALS)
+    access = VisitorAccess(sees="own", login_header="X-User", proxies=("127.0.0.1",), portals=PORTALS)
 
     async def ask(page: LivePage, get: Get) -> None:
         view = page.runs.view(RUN)
@@ -131,7 +131,7 @@ def test_a_user_sees_own_jobs_only_on_every_page(log: list[Envelope]) -> None:
     "path", ["/", "/events", "/queue", "/queue?from=0", "/job?job=1", "/find?number=1", "/expected"]
 )
 def test_nobody_unknown_gets_jobs(log: list[Envelope], path: str) -> None:
-    access = Access(sees="own", login_header="X-User", proxies=("10.0.0.1",), portals=PORTALS)
+    access = VisitorAccess(sees="own", login_header="X-User", proxies=("10.0.0.1",), portals=PORTALS)
 
     async def ask(page: LivePage, get: Get) -> None:
         status, *_ = await get(path, X_User="1")
@@ -155,7 +155,7 @@ def test_a_browser_shows_answers_to_listed_origins_only(log: list[Envelope]) -> 
         _, _, headers = await get("/find?number=1", "OPTIONS", Origin=ORIGIN)
         assert "Access-Control-Allow-Headers" not in headers or headers["Access-Control-Allow-Origin"] == ORIGIN
 
-    asking(log, Access(portals=PORTALS), ask)
+    asking(log, VisitorAccess(portals=PORTALS), ask)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from multidict import CIMultiDict
 
-from shadowtime.services.processes.ask.gate import EVERYBODY, Access, Gate, Portal, Viewer, require_own
+from shadowtime.services.processes.ask.gate import EVERYBODY, Gate, Portal, Viewer, VisitorAccess, require_own
 from shadowtime.shared.errors import SettingsError, Unanswerable
 
 TOKEN = "t" * 32
@@ -14,7 +14,7 @@ LOGIN = {"sees": "own", "login_header": "X-Remote-User", "proxies": ("127.0.0.1"
 
 def gate(**access: object) -> Gate:
     portals = {"ood": Portal(token_file=Path("x"), origins=("https://ood.example.org",))}
-    return Gate(Access(**{"portals": portals, **access}), {"ood": TOKEN})  # type: ignore[arg-type]
+    return Gate(VisitorAccess(**{"portals": portals, **access}), {"ood": TOKEN})  # type: ignore[arg-type]
 
 
 def bearer(token: str = TOKEN) -> CIMultiDict[str]:

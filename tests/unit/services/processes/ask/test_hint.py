@@ -2,8 +2,7 @@
 
 import pytest
 
-from shadowtime.services.processes.ask.alternatives import Alternative
-from shadowtime.services.processes.ask.hint import hint
+from shadowtime.services.processes.ask.alternatives import Alternative, hint
 
 HOUR = 3_600
 FUTURES = ((0.05, 1_800), (0.1, 2_400), (0.5, 2 * HOUR), (0.9, 6 * HOUR), (0.95, 8 * HOUR))
