@@ -195,6 +195,9 @@ def ask(
     host: Annotated[str, typer.Option(metavar="HOST", help="Where --serve listens.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6090,
     allow: Allow = None,
+    access: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --serve: who sees whose jobs, as for `live`.")
+    ] = None,
 ) -> None:
     """Answer from Redis how long a new job would wait at most, what it should request, or why a job waits.
 
@@ -204,7 +207,7 @@ def ask(
     with lasting_imports():
         import asyncio
 
-        from shadowtime.services.processes.ask import advise_once, bound_once, explain_once, offers_once, serve
+        from shadowtime.services.processes.ask import Gate, advise_once, bound_once, explain_once, offers_once, serve
         from shadowtime.shared.errors import Unanswerable
         from shadowtime.shared.streaming import read_settings
 
@@ -214,9 +217,11 @@ def ask(
     settings = read_settings(context.args, "ask")
     if serving:
         start_logging(settings.log_format, "ask")
-        asyncio.run(serve(settings, host, port, allow or ()))
+        asyncio.run(serve(settings, host, port, allow or (), None if access is None else Gate.read(access)))
         return
 
+    if access is not None:
+        raise SettingsError("--access needs --serve")
     start_logging(settings.log_format, "ask", logging.WARNING)
     several = max(len(cluster or ()), len(queue or ())) > 1
     if several and (advise or job is not None or run is not None):

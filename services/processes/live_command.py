@@ -3,6 +3,7 @@
 This module has only the options. The command imports its implementation when it runs, so help is fast.
 """
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,6 +20,9 @@ def live(
     host: Annotated[str, typer.Option(metavar="HOST", help="Where it listens.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6080,
     allow: Allow = None,
+    access: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Who sees whose jobs: a login, portals and their tokens.")
+    ] = None,
 ) -> None:
     """Serve a live page of runs: queue, machine, decisions with their reasons, bounds.
 
@@ -27,6 +31,7 @@ def live(
     with lasting_imports():
         import asyncio
 
+        from shadowtime.services.processes.ask import Gate
         from shadowtime.services.processes.live import serve_live
         from shadowtime.services.shadows import shadows_of
         from shadowtime.shared.cli import start_logging
@@ -34,7 +39,8 @@ def live(
 
     settings = read_settings(context.args, "live")
     start_logging(settings.log_format, "live")
-    asyncio.run(serve_live(settings, host, port, allow or (), shadows_of))
+    gate = None if access is None else Gate.read(access)
+    asyncio.run(serve_live(settings, host, port, allow or (), shadows_of, gate))
 
 
 def main() -> None:

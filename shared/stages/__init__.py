@@ -7,7 +7,14 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.shared.stages import topics
     from shadowtime.shared.stages.handler import StageHandler, read_together
-    from shadowtime.shared.stages.job_start import HIGH, BoundDoubt, StartPredictions, doubt_of, expected_start
+    from shadowtime.shared.stages.job_start import (
+        HIGH,
+        BoundDoubt,
+        StartPredictions,
+        doubt_of,
+        expected_start,
+        wait_given,
+    )
     from shadowtime.shared.stages.jobs_in_system import CHANGEABLE, JobsInSystem, RunningJob, new_request, only_priority
     from shadowtime.shared.stages.predicting_stage import PredictingStage
     from shadowtime.shared.stages.predictor import LastValue, Passthrough, Predictor

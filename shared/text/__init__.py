@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     )
     from shadowtime.shared.text.columns import NOTHING, Measure, TableColumn, Values, numbers, seconds, shares, times
     from shadowtime.shared.text.events import ADJUSTED, ENDS, LEFT, Sentence, chosen, sentences
-    from shadowtime.shared.text.explanations import brief_of, describe_start, reasons_of, sentences_of, start_range
+    from shadowtime.shared.text.explanations import (
+        NamesJob,
+        brief_of,
+        describe_start,
+        reasons_of,
+        sentences_of,
+        start_in,
+        start_range,
+    )
     from shadowtime.shared.text.reasons import REASON_NAMES, UNKNOWN, RunContext, describe_reason, procs
     from shadowtime.shared.text.wait_ranges import HEADINGS, range_rows
 

@@ -119,6 +119,28 @@ def describe_start(start: StartOutlook, now: int, unix_start: int) -> str:
     return f"It is expected to start at about {at(start.expected)}{around}, {source}."
 
 
+def start_in(starts: StartOutlook, now: int) -> str:
+    """Return in one sentence in how long a job starts; empty if nothing is known.
+
+    >>> start_in(StartOutlook(source="forecast", expected=7200, earliest=2400, latest=21600), 0)
+    'likely to start in 2.0 h (80 %: 40.0 min to 6.0 h)'
+    >>> start_in(StartOutlook(source="bounds", latest=3600), 0), start_in(StartOutlook(passed=60), 120)
+    ('starts within 1.0 h, with 90 %', 'later than predicted')
+    >>> start_in(StartOutlook(source="releases", expected=5), 5)
+    'likely to start now'
+    """
+    if starts.passed is not None:
+        return "later than predicted"
+    if starts.expected is None:
+        return "" if starts.latest is None else f"starts within {duration(starts.latest - now)}, with 90 %"
+    expected = "now" if starts.expected <= now else f"in {duration(starts.expected - now)}"
+    if starts.earliest is not None and starts.latest is not None:
+        expected += f" (80 %: {duration(starts.earliest - now)} to {duration(starts.latest - now)})"
+    elif starts.latest is not None:
+        expected += f" (90 %: within {duration(starts.latest - now)})"
+    return f"likely to start {expected}"
+
+
 class _Words:
     def __init__(self, why: Explanation, job_id: NamesJob) -> None:
         self.why, self.job_id = why, job_id

@@ -91,6 +91,8 @@ class Mirror:
         self.rooms = ObservedCapacity(parts)
         self._observations: dict[LifeKey, JobObservation] = {}
         self._shown: set[LifeKey] = set()
+        self.picture: list[JobObservation] | None = None
+        """All jobs of the last picture, for metrics; None before the first picture of this process."""
         self._due: deque[tuple[int, list[Event]]] = deque()
 
     @property
@@ -105,6 +107,7 @@ class Mirror:
         """
         observations = list(observations) if whole else sorted(observations, key=self.lives.order)
         if whole:
+            self.picture = observations
             pictured = [self.lives.in_picture(observation, at) for observation in observations]
             self._renewed = {
                 observation.key: self._renewed.get(observation.key, at)

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from shadowtime.services.follower.cluster import LiveSource
+from shadowtime.services.follower.cluster import LiveSource, exporter_figures
 from shadowtime.services.follower.io.follower import STORE, Follower
 from shadowtime.services.follower.io.json_lines import Lines
 from shadowtime.services.follower.io.pbs import Pbs
@@ -65,6 +65,19 @@ class FollowerCollector(Collector):
                 family = kind(metric.name, metric.meaning, labels=metric.labels)
                 family.add_metric([self._follower.opened.cluster], float(value))
                 yield family
+        yield from self._as_exporters()
+
+    def _as_exporters(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the figures of the last picture of a Slurm under the names of common exporters."""
+        source = self._follower.source
+        if not isinstance(source, SlurmSource) or (picture := source.mirror.picture) is None:
+            return
+        for name, meaning, label, values in exporter_figures(picture, source.names.names.shown):
+            family = GaugeMetricFamily(name, meaning, labels=("cluster", label) if label else ("cluster",))
+            for value, count in values.items():
+                cluster = self._follower.opened.cluster
+                family.add_metric([cluster, value] if label else [cluster], count)
+            yield family
 
 
 def health_of(follower: Follower) -> tuple[bool, dict[str, Any]]:

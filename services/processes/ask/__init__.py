@@ -7,6 +7,7 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, Advising
     from shadowtime.services.processes.ask.cluster_queue import QueueAnswer, QueueQuestion
+    from shadowtime.services.processes.ask.gate import Gate, Viewer, require_own
     from shadowtime.services.processes.ask.once import (
         advise_once,
         advising,
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
         offers_once,
         queues,
     )
-    from shadowtime.services.processes.ask.questions import age_line, log_age, read_as
+    from shadowtime.services.processes.ask.questions import Problem, age_line, log_age, read_as
     from shadowtime.services.processes.ask.queue_text import SORTS, queue_csv, queue_lines
     from shadowtime.services.processes.ask.routes import answering, serve, without_traceback
+    from shadowtime.services.processes.ask.words import NAMES_OF, ClusterWords, WordReader
 
 __getattr__ = lazy_exports(__name__)

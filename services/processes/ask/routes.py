@@ -4,14 +4,16 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import get_origin
+from typing import Any, get_origin
 
 import orjson
 from aiohttp import web
 
 from shadowtime.services.pipeline import EXPLAINED
 from shadowtime.services.processes.ask.advice import AdviceQuestion, Advising
+from shadowtime.services.processes.ask.alternatives import hint
 from shadowtime.services.processes.ask.answers import Answers
+from shadowtime.services.processes.ask.gate import Gate, require_own
 from shadowtime.services.processes.ask.once import STAGE, advising, answering_from
 from shadowtime.services.processes.ask.openapi import document
 from shadowtime.services.processes.ask.questions import OTHER_NAMES, Asked, OffersQuestion, Problem, Question, read_as
@@ -27,8 +29,8 @@ log = logging.getLogger("shadowtime.ask")
 log.addFilter(FewAMinute())
 
 
-async def serve(settings: Settings, host: str, port: int, names: Sequence[str] = ()) -> None:
-    """Answer over HTTP until SIGTERM or Ctrl-C."""
+async def serve(settings: Settings, host: str, port: int, names: Sequence[str] = (), gate: Gate | None = None) -> None:
+    """Answer over HTTP until SIGTERM or Ctrl-C. `gate` decides who sees whose jobs; None for everybody all."""
     get_ready()
     async with (
         answering_from(settings, STAGE) as (reader, words),
@@ -38,6 +40,8 @@ async def serve(settings: Settings, host: str, port: int, names: Sequence[str] =
         ended = shutdown_event()
         explanations = Explanations(EXPLAINED, schedules, words=words)
         made = application(Answers(STAGE, reader, words=words), partial(reader.wait_for, 0), advises, explanations)
+        if gate is not None:
+            made.middlewares.append(by_rule(gate))
         async with listening(made, host, port, names) as server:
             log.info("answering at %sbound, advice and why", address_of(server))
             await ended.wait()
@@ -65,6 +69,7 @@ def application(
     made.add_routes([web.get("/bounds", answering(OffersQuestion, answers.offers))])
     if advises is not None:
         made.add_routes([web.get("/advice", answering(AdviceQuestion, advises.advise))])
+        made.add_routes([web.get("/hint", hinting(advises))])
     if explanations is not None:
         made.add_routes([web.get("/why", answering(JobQuestion, explanations.explain))])
     return made
@@ -79,6 +84,16 @@ def answering(model: type[Asked], answer: Callable[[Asked], Awaitable[FrozenMode
     return handle
 
 
+def hinting(advises: Advising) -> Handler:
+    """Return the HTTP handler that answers questions for advice in at most two lines of text."""
+
+    async def handle(request: web.Request) -> web.Response:
+        advice = await advises.advise(read_as(AdviceQuestion, _parameters(request, AdviceQuestion)))
+        return web.Response(text=hint(advice.alternatives, advice.log_age), headers={"Cache-Control": "no-store"})
+
+    return handle
+
+
 def _parameters(request: web.Request, model: type[FrozenModel]) -> dict[str, object]:
     """Return the query parameters. Raise `Unanswerable` if one of them is given twice and the model takes only one."""
     fields = model.model_fields
@@ -88,6 +103,27 @@ def _parameters(request: web.Request, model: type[FrozenModel]) -> dict[str, obj
     if twice := [name for name, count in counts.items() if count > 1 and name not in lists]:
         raise Unanswerable(422, "is given twice", twice[0])
     return {name: request.query.getall(name) if name in lists else request.query[name] for name in counts}
+
+
+def by_rule(gate: Gate) -> Any:
+    """Return the middleware that answers visitors only what the rule lets them see. It is within `without_traceback`.
+
+    An explanation names other jobs. So it is for visitors who see all jobs; others ask the live page (`/expected`).
+    """
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path != "/health":
+            user = request.query.get("user")
+            viewer = gate.viewer(request.headers, request.remote or "", user)
+            require_own(viewer, user)
+            if viewer.sees != "all" and request.path == "/why":
+                raise Unanswerable(
+                    403, "only visitors who see all jobs get explanations; ask /expected of the live page"
+                )
+        return await handler(request)
+
+    return guard
 
 
 @web.middleware

@@ -1,11 +1,13 @@
 """The page of one job: its whole story as sentences, and each prediction beside the outcome."""
 
+import re
 from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any
 
 from shadowtime.services.processes.live.outlook import MachineMoment
 from shadowtime.services.processes.live.page_data import state_of
+from shadowtime.services.processes.live.queue_rows import Sees, everything, naming
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.story import Bounded, Story
 from shadowtime.shared.formatting import clock, duration, percent
@@ -16,20 +18,21 @@ NOT_YET = "not known yet"
 PREDICTED = {"run time": "run_time", "request as adjusted": "adjustment", "forecast start": "forecast"}
 
 
-def job_page(view: LiveView, number: int) -> dict[str, Any] | None:
-    """Return the data of the page of a job; None if the job is not remembered."""
+def job_page(view: LiveView, number: int, sees: Sees = everything) -> dict[str, Any] | None:
+    """Return the data of the page of a job; None if the job is not remembered or not seen."""
     story = view.stories.get(number)
-    if story is None:
+    if story is None or not sees(story):
         return None
     machine = view.machine()
+    history = sorted(_story(view, story, machine), key=lambda entry: entry[0])
     return {
         "job": number,
         "user": story.job.user_id,
         "processors": story.job.requested_processors,
         "state": state_of(story),
         "head": headline(view, story),
-        "why": view.why(number),
-        "story": sorted(_story(view, story, machine), key=lambda entry: entry[0]),
+        "why": view.why(number, naming(view, str, sees)),
+        "story": [entry for entry in history if sees is everything or not _names_hidden(str(entry[1]), view, sees)],
         "predictions": [_marked(view, story, prediction) for prediction in _predictions(view, story, machine)],
         "marks": {
             "submitted": story.job.since,
@@ -41,6 +44,12 @@ def job_page(view: LiveView, number: int) -> dict[str, Any] | None:
             "now": view.time,
         },
     }
+
+
+def _names_hidden(sentence: str, view: LiveView, sees: Sees) -> bool:
+    """Return whether a sentence names a job that is not seen."""
+    numbers = (int(number) for number in re.findall(r"\bjobs? ([0-9]+)", sentence))
+    return not all(number in view.stories and sees(view.stories[number]) for number in numbers)
 
 
 def headline(view: LiveView, story: Story) -> list[str]:

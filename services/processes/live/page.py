@@ -13,10 +13,15 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from shadowtime.services.processes.ask import ClusterWords, Gate, Problem, Viewer, WordReader, require_own
 from shadowtime.services.processes.live.job_page import job_page
 from shadowtime.services.processes.live.page_data import matches, queue
+from shadowtime.services.processes.live.portals import allowed_origin, expected_answer, queue_answer
+from shadowtime.services.processes.live.queue_rows import Sees, everything, restricted, seen_by
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.view import LiveRuns
+from shadowtime.shared.errors import ShadowtimeError, Unanswerable
+from shadowtime.shared.messages import FOLLOWED, run_name
 
 # The difference between two states of the page. A visitor applies it to the first state to get the second.
 
@@ -89,10 +94,22 @@ class LivePage:
         The runs that are shown. Call `tell` whenever they change.
     asked
         The application for `/ask/`.
+    gate
+        Who sees whose jobs; everybody sees all by default.
+    words
+        Reader of the own words of clusters; numbers stand for themselves by default.
     """
 
-    def __init__(self, runs: LiveRuns, asked: web.Application | None = None) -> None:
+    def __init__(
+        self,
+        runs: LiveRuns,
+        asked: web.Application | None = None,
+        gate: Gate | None = None,
+        words: WordReader | None = None,
+    ) -> None:
         self.runs = runs
+        self._gate = gate or Gate()
+        self._words = words or WordReader()
         self._asked_of_redis = asked
         self._visitors: dict[asyncio.Transport, float] = {}
         self._news = asyncio.Event()
@@ -120,6 +137,8 @@ class LivePage:
         made.add_routes([web.get(path, _file(file)) for path, file in FILES.items()])
         made.add_routes([web.get("/events", self._events), web.get("/health", self._health)])
         made.add_routes([web.get("/queue", self._queue), web.get("/job", self._job), web.get("/find", self._find)])
+        made.add_routes([web.get("/expected", self._expected)])
+        made.add_routes([web.options(path, self._preflight) for path in ("/queue", "/expected")])
         if self._asked_of_redis is not None:
             made.add_subapp("/ask", self._asked_of_redis)
         return made
@@ -129,38 +148,91 @@ class LivePage:
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         try:
+            if request.path.startswith("/ask/"):
+                require_own(self._viewer(request), request.query.get("user"))
             response = await handler(request)
         except web.HTTPException as error:
             response = web.Response(status=error.status, text=f"{error.reason}\n")
+        except ShadowtimeError as error:
+            status = error.status if isinstance(error, Unanswerable) else 503
+            parameter = error.parameter if isinstance(error, Unanswerable) else None
+            problem = Problem(error=str(error), parameter=parameter)
+            response = web.Response(status=status, body=problem.as_json(), content_type="application/json")
         if not response.prepared:
-            response.headers.update(SAFE)
+            response.headers.update(SAFE | allowed_origin(self._gate, request))
         return response
+
+    def _viewer(self, request: web.Request) -> Viewer:
+        return self._gate.viewer(request.headers, request.remote or "", request.query.get("user"))
+
+    async def _seen(self, viewer: Viewer, run: str) -> tuple[LiveView, ClusterWords, Sees]:
+        view = self.runs.view(run)
+        words = await self._words.of(view.opened.cluster, run)
+        return view, words, seen_by(viewer, view, words)
 
     async def _health(self, request: web.Request) -> web.Response:
         return web.json_response({"healthy": True, "visitors": self.visitors})
 
     async def _queue(self, request: web.Request) -> web.Response:
-        view, start = self._asked(request), _number(request, "from")
-        if view is None:
+        viewer = self._viewer(request)
+        if "from" not in request.query:
+            return await self._rows(request, viewer)
+        run, start = self._asked(request), _number(request, "from")
+        if run is None:
             return _json_response(None)
-        return _json_response({"from": start, "rows": list(queue(view, start).items())})
+        view, _, sees = await self._seen(viewer, run)
+        return _json_response({"from": start, "rows": list(queue(view, start, sees).items())})
+
+    async def _rows(self, request: web.Request, viewer: Viewer) -> web.Response:
+        run = self._required(request)
+        skip = _number(request, "skip") if "skip" in request.query else 0
+        answer = queue_answer(*await self._portal(viewer, run), request.query.get("user"), skip)
+        return web.Response(body=answer.as_json(), content_type="application/json")
+
+    async def _expected(self, request: web.Request) -> web.Response:
+        viewer, run = self._viewer(request), self._required(request)
+        if "job" not in request.query:
+            raise Unanswerable(422, "is missing", "job")
+        answer = expected_answer(*await self._portal(viewer, run), request.query["job"])
+        return web.Response(body=answer.as_json(), content_type="application/json")
+
+    async def _portal(self, viewer: Viewer, run: str) -> tuple[LiveView, str, ClusterWords, Sees]:
+        view, words, sees = await self._seen(viewer, run)
+        return view, run, words, sees
+
+    async def _preflight(self, request: web.Request) -> web.Response:
+        return web.Response(status=204)
 
     async def _job(self, request: web.Request) -> web.Response:
-        view, number = self._asked(request), _number(request, "job")
-        return _json_response(None if view is None else job_page(view, number))
+        viewer, run, number = self._viewer(request), self._asked(request), _number(request, "job")
+        if run is None:
+            return _json_response(None)
+        view, _, sees = await self._seen(viewer, run)
+        return _json_response(job_page(view, number, sees))
 
     async def _find(self, request: web.Request) -> web.Response:
-        view, number = self._asked(request), _number(request, "number")
-        return _json_response(None if view is None else matches(view, number))
+        viewer, run, number = self._viewer(request), self._asked(request), _number(request, "number")
+        if run is None:
+            return _json_response(None)
+        view, _, sees = await self._seen(viewer, run)
+        return _json_response(matches(view, number, sees))
 
-    def _asked(self, request: web.Request) -> LiveView | None:
-        run = self.runs.chosen(request.query.get("run"))
-        return None if run is None else self.runs.view(run)
+    def _asked(self, request: web.Request) -> str | None:
+        return self.runs.chosen(request.query.get("run"))
+
+    def _required(self, request: web.Request) -> str:
+        """Return the run that an endpoint is about: `run`, else the followed run of `cluster`, else the newest."""
+        cluster = request.query.get("cluster")
+        name = request.query.get("run", None if cluster is None else run_name(cluster, FOLLOWED))
+        run = self.runs.chosen(name)
+        if run is None:
+            raise Unanswerable(404, "no such run is known" if name else "no run is known yet", "run" if name else None)
+        return run
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         if request.method == "HEAD" or request.transport is None:
             return web.Response(headers={"Content-Type": EVENTS})
-        now = asyncio.get_running_loop().time()
+        viewer, now = self._viewer(request), asyncio.get_running_loop().time()
         if not self._has_room(now):
             text = f"{MAX_VISITORS} visitors are connected already, the maximum\n"
             return web.Response(status=503, text=text, headers={"Retry-After": "5"})
@@ -170,7 +242,7 @@ class LivePage:
         with suppress(ConnectionError):  # the visitor has left, or does not read
             try:
                 await response.prepare(request)
-                await self._send_states(response, request.query.get("run"))
+                await self._send_states(response, request.query.get("run"), viewer)
             finally:
                 self._visitors.pop(visitor, None)
 
@@ -193,11 +265,11 @@ class LivePage:
 
         return False
 
-    async def _send_states(self, response: web.StreamResponse, run: str | None) -> None:
+    async def _send_states(self, response: web.StreamResponse, run: str | None, viewer: Viewer) -> None:
         seen: dict[str, Any] | None = None
         while not self._ended:
             news = self._news
-            state = self.state(run)
+            state = await self._state_for(viewer, run)
             same_run = seen is not None and seen["run"] == state["run"]
             changed = changes(seen if same_run else None, state)
             if changed is None:
@@ -212,6 +284,14 @@ class LivePage:
             await asyncio.sleep(REST_SECONDS)
             with suppress(TimeoutError):
                 await asyncio.wait_for(news.wait(), ALIVE_SECONDS)
+
+    async def _state_for(self, viewer: Viewer, run: str | None) -> dict[str, Any]:
+        """Return the newest state of a run without what a visitor does not see."""
+        state = self.state(run)
+        if viewer.sees == "all" or state["run"] is None:
+            return state
+        view, _, sees = await self._seen(viewer, state["run"])
+        return state if sees is everything else restricted(state, view, sees, queue(view, 0, sees))
 
     def state(self, run: str | None) -> dict[str, Any]:
         """Return the newest state of a run. All visitors share one copy."""

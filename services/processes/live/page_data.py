@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any
 
 from shadowtime.services.processes.live.outlook import base
+from shadowtime.services.processes.live.queue_rows import Sees, everything, naming
 from shadowtime.services.processes.live.rows import MAX_BLOCKS
 from shadowtime.services.processes.live.run_stories import SIZES
 from shadowtime.services.processes.live.run_view import LiveView
@@ -79,13 +80,13 @@ def overview(view: LiveView) -> dict[str, Any]:
     }
 
 
-def queue(view: LiveView, start: int) -> dict[int, dict[str, Any]]:
-    """Return a page of the waiting jobs, from position `start` on."""
-    jobs = islice(view.waiting(), start, start + PAGE)
-    return {other.job.job_number: _waiting(view, other) for other in jobs}
+def queue(view: LiveView, start: int, sees: Sees = everything) -> dict[int, dict[str, Any]]:
+    """Return a page of the waiting jobs that are seen, from position `start` on."""
+    jobs = islice(filter(sees, view.waiting()), start, start + PAGE)
+    return {other.job.job_number: _waiting(view, other, sees) for other in jobs}
 
 
-def _waiting(view: LiveView, story: Story) -> dict[str, Any]:
+def _waiting(view: LiveView, story: Story, sees: Sees) -> dict[str, Any]:
     job, starts = story.job, view.starts(story)
     return {
         "user": job.user_id,
@@ -96,7 +97,7 @@ def _waiting(view: LiveView, story: Story) -> dict[str, Any]:
         "since": job.since,
         "starts": None if starts is None else starts.model_dump(),
         "untrusted": view.trust.marks(story),
-        "why": view.brief(job.job_number),
+        "why": view.brief(job.job_number, naming(view, str, sees)),
     }
 
 
@@ -167,12 +168,13 @@ def _by_size(view: LiveView) -> list[list[Any]]:
     return [[least[kind], most[kind], bound.bound, bound.quantile, time] for kind, (time, bound) in waits_by_size]
 
 
-def matches(view: LiveView, number: int) -> dict[str, Any]:
-    """Return the job of this number and the jobs of the user of this number, the latest first."""
-    jobs = view.of_user.get(number, {})
+def matches(view: LiveView, number: int, sees: Sees = everything) -> dict[str, Any]:
+    """Return the job of this number and the jobs of the user of this number, the latest first, if they are seen."""
+    jobs = [job for job in view.of_user.get(number, ()) if sees(view.stories[job])]
+    story = view.stories.get(number)
     return {
         "number": number,
-        "job": _line(view.stories[number]) if number in view.stories else None,
+        "job": _line(story) if story is not None and sees(story) else None,
         "count": len(jobs),
         "jobs": [_line(view.stories[job]) for job in islice(reversed(jobs), MAX_FOUND)],
     }

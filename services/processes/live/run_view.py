@@ -21,7 +21,7 @@ from shadowtime.services.processes.live.story import Story
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages import ClusterOpened, Envelope, Explains, Explanation, StartOutlook
 from shadowtime.shared.stages import expected_start
-from shadowtime.shared.text import brief_of, reasons_of
+from shadowtime.shared.text import NamesJob, brief_of, reasons_of
 
 log = logging.getLogger("shadowtime.live")
 
@@ -49,18 +49,18 @@ class LiveView(Stories):
 
         return output
 
-    def why(self, number: int) -> list[str]:
-        """Return the reasons why a job waits, one sentence each.
+    def why(self, number: int, job_id: NamesJob = str) -> list[str]:
+        """Return the reasons why a job waits, one sentence each. `job_id` names jobs.
 
         The list is empty if the job does not wait or the reasons are unknown.
         """
         explanation = self._explanation(number, brief=False)
-        return [] if explanation is None else reasons_of(explanation)
+        return [] if explanation is None else reasons_of(explanation, job_id)
 
-    def brief(self, number: int) -> str:
+    def brief(self, number: int, job_id: NamesJob = str) -> str:
         """Return the reason why a job waits in one sentence; empty in the same cases as `why`."""
         explanation = self._brief(number)
-        return "" if explanation is None else brief_of(explanation)
+        return "" if explanation is None else brief_of(explanation, job_id)
 
     def starts(self, story: Story) -> StartOutlook | None:
         """Return when a waiting job starts; None if it is being started.

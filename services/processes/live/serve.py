@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, suppress
 
-from shadowtime.services.processes.ask import advising
+from shadowtime.services.processes.ask import NAMES_OF, Gate, WordReader, advising
 from shadowtime.services.processes.live.asked import ShadowReader, asked
 from shadowtime.services.processes.live.page import LivePage
 from shadowtime.services.processes.live.view import LiveRuns
@@ -37,7 +37,12 @@ IDLE_SECONDS = 1.0
 
 
 async def serve_live(
-    settings: Settings, host: str, port: int, names: Sequence[str] = (), shadows: OpensShadows | None = None
+    settings: Settings,
+    host: str,
+    port: int,
+    names: Sequence[str] = (),
+    shadows: OpensShadows | None = None,
+    gate: Gate | None = None,
 ) -> None:
     """Follow the stream and show it until SIGTERM or Ctrl-C.
 
@@ -49,6 +54,8 @@ async def serve_live(
         Where the page is, as in `listening`.
     shadows
         Opens a reader of the known shadows; None to show no shadows.
+    gate
+        Who sees whose jobs; None for everybody all.
 
     Raises
     ------
@@ -63,7 +70,8 @@ async def serve_live(
     async with AsyncExitStack() as stack:
         advises = await stack.enter_async_context(advising(settings, reading_later, FOLLOWED))
         known = None if shadows is None else await stack.enter_async_context(shadows(settings))
-        live = LivePage(LiveRuns(), asked(advises, known))
+        words = WordReader(await stack.enter_async_context(reading_later(settings, NAMES_OF)))
+        live = LivePage(LiveRuns(), asked(advises, known), gate, words)
         waiting = asyncio.create_task(ended.wait())
         following = asyncio.create_task(follow(settings, live))
         looking = asyncio.create_task(look_for_shadows(live, known))

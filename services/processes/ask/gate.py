@@ -1,0 +1,177 @@
+"""The rule of who sees whose jobs on pages and endpoints, and the way in which visitors are known.
+
+The rule is one of three: `all`, `account` (jobs of the accounts in which the visitor has had jobs) and `own`. A visitor
+is known by the token of a portal, which names the user, or by a header in which a reverse proxy passes on a login. The
+header counts only if the connection comes from a stated address: anybody else could write it.
+"""
+
+import hashlib
+import hmac
+import re
+import tomllib
+from collections.abc import Mapping
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import Field, ValidationError, field_validator
+
+from shadowtime.shared.errors import SettingsError, Unanswerable, in_plain_words
+from shadowtime.shared.messages import FrozenModel
+from shadowtime.shared.private_files import UntrustedFile, read_private
+
+Rule = Literal["all", "account", "own"]
+SMALLEST_TOKEN = 16
+"""Least number of characters of a portal's token."""
+
+
+class Portal(FrozenModel):
+    """A page of another site: the file with its token, and the origins whose pages a browser lets read the answers."""
+
+    token_file: Path
+    origins: tuple[str, ...] = ()
+    sees: Rule | None = Field(default=None, description="another rule than that of users")
+
+    @field_validator("origins")
+    @classmethod
+    def _origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in origins:
+            if re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+", origin) is None:
+                raise ValueError(f"expected an origin such as https://portal.example.org, found {origin!r:.100}")
+        return origins
+
+
+class VisitorAccess(FrozenModel):
+    """The rule, and how visitors are known."""
+
+    sees: Rule = "all"
+    login_header: str | None = Field(default=None, pattern=r"^[A-Za-z0-9-]{1,64}$")
+    proxies: tuple[str, ...] = ()
+    managers: tuple[str, ...] = Field(default=(), description="users who see all jobs")
+    portals: Mapping[str, Portal] = Field(default={}, max_length=100)
+
+    @field_validator("proxies")
+    @classmethod
+    def _networks(cls, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        for address in proxies:
+            ip_network(address)
+        return proxies
+
+
+class Viewer(NamedTuple):
+    """A visitor: whose jobs they see, as which user. `user` is None for a visitor who is not known by name."""
+
+    sees: Rule
+    user: str | None = None
+
+
+EVERYBODY = Viewer("all")
+
+
+class Gate:
+    """The decision who a visitor is, by the settings in `access`. Without settings, everybody sees all jobs."""
+
+    def __init__(self, access: VisitorAccess | None = None, tokens: Mapping[str, str] | None = None) -> None:
+        self.access = access or VisitorAccess()
+        self._networks = [ip_network(address) for address in self.access.proxies]
+        self._tokens = {name: _digest(token) for name, token in (tokens or {}).items()}
+
+    @classmethod
+    def read(cls, path: Path) -> "Gate":
+        """Return the gate of a settings file in TOML, with the tokens that it names.
+
+        Raises
+        ------
+        SettingsError
+            If a file cannot be read, may be changed by others, or has an invalid entry.
+        """
+        try:
+            access = VisitorAccess.model_validate(tomllib.loads(read_private(path).decode()))
+            tokens = {name: read_private(portal.token_file).decode().strip() for name, portal in access.portals.items()}
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise SettingsError(f"{path}, {'.'.join(map(str, first['loc']))}: {in_plain_words(first)}") from None
+        except UntrustedFile as error:
+            raise SettingsError(f"{path} is not read: {error}") from None
+        except (OSError, ValueError) as error:
+            raise SettingsError(f"{path}: {error}") from None
+        if short := next((name for name, token in tokens.items() if len(token) < SMALLEST_TOKEN), None):
+            raise SettingsError(f"{path}: the token of portal {short!r} has fewer than {SMALLEST_TOKEN} characters")
+        if len(set(tokens.values())) < len(tokens):
+            raise SettingsError(f"{path}: two portals have the same token; each needs one of its own")
+        if access.login_header is not None and not access.proxies:
+            raise SettingsError(f"{path}: login_header needs proxies, the addresses from which it is trusted")
+        if access.sees != "all" and access.login_header is None and not access.portals:
+            raise SettingsError(f"{path}: sees = {access.sees!r} needs login_header or portals: nobody could be known")
+        return cls(access, tokens)
+
+    def portal(self, authorization: str) -> Portal | None:
+        """Return the portal with the token of an `Authorization` header; None without a token.
+
+        Raises
+        ------
+        Unanswerable
+            If there is a token and no portal has it.
+        """
+        kind, _, token = authorization.partition(" ")
+        if kind.lower() != "bearer":
+            return None
+        wanted, known = _digest(token), None
+        for name, digest in self._tokens.items():  # all of them, so that the time tells nothing
+            if hmac.compare_digest(digest, wanted):
+                known = self.access.portals[name]
+        if known is None:
+            raise Unanswerable(401, "this token is not known")
+        return known
+
+    def viewer(self, headers: Mapping[str, str], peer: str, user: str | None = None) -> Viewer:
+        """Return who a visitor is.
+
+        Parameters
+        ----------
+        headers
+            Of the request; their names are case-insensitive.
+        peer
+            Address from which the connection comes.
+        user
+            The user for whom a portal asks.
+
+        Raises
+        ------
+        Unanswerable
+            If a visitor must be known and is not.
+        """
+        portal = self.portal(headers.get("Authorization", ""))
+        if portal is not None:
+            rule = portal.sees or self.access.sees
+            if rule != "all" and user is None:
+                raise Unanswerable(422, "is missing: this portal sees the jobs of a named user only", "user")
+            return Viewer(rule, user)
+        if self.access.login_header is None:
+            if self.access.sees != "all":
+                raise Unanswerable(401, "the token of a portal is missing")
+            return EVERYBODY
+        if not self._trusted(peer):
+            raise Unanswerable(403, "this page is behind the login of the site; ask through its proxy")
+        login = headers.get(self.access.login_header, "").strip()
+        if not login:
+            raise Unanswerable(401, f"the proxy passed on no login in {self.access.login_header}")
+        return Viewer("all" if login in self.access.managers else self.access.sees, login)
+
+    def _trusted(self, peer: str) -> bool:
+        try:
+            address = ip_address(peer.partition("%")[0])
+        except ValueError:
+            return False
+        address = getattr(address, "ipv4_mapped", None) or address
+        return any(address in network for network in self._networks)
+
+
+def require_own(viewer: Viewer, user: str | None) -> None:
+    """Raise `Unanswerable` if a visitor who does not see all jobs asks about another user."""
+    if viewer.sees != "all" and user is not None and user != viewer.user:
+        raise Unanswerable(403, "only questions about your own jobs are answered", "user")
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="surrogateescape")).digest()

@@ -1,0 +1,133 @@
+"""Rows of waiting and running jobs in the words of their cluster, without the jobs that a visitor does not see."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pydantic import Field
+
+from shadowtime.services.processes.ask import ClusterWords, Viewer
+from shadowtime.services.processes.live.run_view import LiveView
+from shadowtime.services.processes.live.story import Story
+from shadowtime.shared.errors import Unanswerable
+from shadowtime.shared.messages import FrozenModel, StartOutlook, Whole
+from shadowtime.shared.text import NamesJob, start_in
+
+Sees = Callable[[Story], bool]
+"""Whether a visitor sees a job."""
+
+
+def everything(story: Story) -> bool:
+    """Return that a job is seen."""
+    return True
+
+
+class QueueRow(FrozenModel):
+    """A job that waits or runs. All times are Unix seconds."""
+
+    job: str = Field(description="id of the job")
+    user: str = Field(description="its user; empty if unknown")
+    partition: str = Field(description="its partition; empty if unknown")
+    state: str = Field(description="waiting, running or suspended")
+    processors: Whole
+    limit: Whole | None = Field(description="seconds that it may run")
+    since: Whole = Field(description="when it began to wait")
+    waited: Whole = Field(description="seconds that it has waited, or waited before its start")
+    starts: StartOutlook | None = Field(default=None, description="of a waiting job: when it starts")
+    text: str = Field(default="", description="of a waiting job: the same in words")
+    reason: str = Field(default="", description="of a waiting job: why it waits")
+    started: Whole | None = Field(default=None, description="of a running job")
+    end: Whole | None = Field(default=None, description="of a running job: when it is expected to end")
+    used: float | None = Field(default=None, description="of a running job: share of its limit that it has run")
+
+
+def queue_row(view: LiveView, story: Story, words: ClusterWords, sees: Sees = everything) -> QueueRow:
+    """Return the row of a job that waits or runs. Its start is that of every other answer (`expected_start`).
+
+    The reason names no job that is not seen.
+    """
+    job, at = story.job, view.log.unix_start
+    user, partition = words.name("user", job.user_id), words.name("partition", job.queue_number)
+    started, processors = story.started, job.requested_processors
+    if started is not None:
+        expected, ran = story.expected_end(view.time), max(0, view.time - started.time - story.lost)
+        return QueueRow(
+            job=words.job(job.job_number),
+            user=user,
+            partition=partition,
+            state="suspended" if story.suspended else "running",
+            processors=started.processors,
+            limit=story.limit,
+            since=at + job.since,
+            waited=max(0, started.time - job.since),
+            started=at + started.time,
+            end=None if expected is None else at + expected.end,
+            used=None if not story.limit else round(ran / story.limit, 4),
+        )
+    starts = view.starts(story)
+    return QueueRow(
+        job=words.job(job.job_number),
+        user=user,
+        partition=partition,
+        state="waiting",
+        processors=processors,
+        limit=story.limit,
+        since=at + job.since,
+        waited=max(0, view.time - job.since),
+        starts=None if starts is None else dated(starts, at),
+        text="" if starts is None else start_in(starts, view.time),
+        reason=view.brief(job.job_number, naming(view, words.job, sees)),
+    )
+
+
+def queue_rows(view: LiveView, words: ClusterWords, sees: Sees = everything) -> Iterator[QueueRow]:
+    """Yield the rows of the jobs that wait, in order of arrival, then of those that run, without jobs not seen."""
+    for stories in (view.waiting(), view.running()):
+        yield from (queue_row(view, story, words, sees) for story in stories if sees(story))
+
+
+def naming(view: LiveView, job_id: NamesJob, sees: Sees) -> NamesJob:
+    """Return how sentences name jobs: by their ids, or as a job `of another user` if they are not seen."""
+
+    def name(number: int) -> str:
+        story = view.stories.get(number)
+        return job_id(number) if story is not None and sees(story) else "of another user"
+
+    return job_id if sees is everything else name
+
+
+def dated(starts: StartOutlook, unix_start: int) -> StartOutlook:
+    """Return an outlook whose times are Unix seconds."""
+    times = {name: getattr(starts, name) for name in ("expected", "earliest", "latest", "passed")}
+    return starts.model_copy(update={name: unix_start + time for name, time in times.items() if time is not None})
+
+
+def seen_by(viewer: Viewer, view: LiveView, words: ClusterWords) -> Sees:
+    """Return which jobs of a run a visitor sees. A user whose jobs the run does not know sees none."""
+    if viewer.sees == "all":
+        return everything
+    try:
+        number = words.number("user", viewer.user, "user")
+    except Unanswerable:
+        number = None
+    if number is None:
+        return lambda story: False
+    accounts: set[int | None] = set()
+    if viewer.sees == "account":
+        jobs = (view.stories[job].job for job in view.of_user.get(number, ()))
+        accounts = {job.group_id for job in jobs} - {None}
+    return lambda story: story.job.user_id == number or story.job.group_id in accounts
+
+
+def restricted(state: dict[str, Any], view: LiveView, sees: Sees, rows: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    """Return the state of a page without the rows of jobs that are not seen. Sums over all jobs stay."""
+
+    def known(number: object) -> bool:
+        return isinstance(number, int) and number in view.stories and sees(view.stories[number])
+
+    return state | {
+        "queue": rows,
+        "running": {number: row for number, row in state["running"].items() if known(number)},
+        "decisions": {number: row for number, row in state["decisions"].items() if known(row[1])},
+        "blocks": {key: row for key, row in state["blocks"].items() if known(row[0])},
+        "planned": [row for row in state["planned"] if known(row[0])],
+    }

@@ -1,0 +1,182 @@
+"""The Lua plug-in on a real Slurm: what it prints, and that no submission fails or waits longer than it may."""
+
+import http.server
+import os
+import statistics
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from shadowtime.shared.cli import ROOT
+from tests.support.real_servers import require_reason
+from tests.support.slurm_cluster import CONF, USERS, SlurmCluster, unavailable
+
+pytestmark = pytest.mark.nightly
+
+PLUGIN = ROOT / "stack/slurm/cli_filter.lua"
+LINES = "likely to start in 2.0 h (80 %: 40.0 min to 6.0 h)\nwith a limit of 4.0 h instead of 24.0 h: 35.0 min\n"
+SUBMISSIONS = int(os.environ.get("SHADOWTIME_SUBMISSIONS", "40"))
+
+
+class FilteredCluster(SlurmCluster):
+    conf = CONF + "CliFilterPlugins=cli_filter/lua\n"
+
+
+class Answers(http.server.ThreadingHTTPServer):
+    """A server that answers with `body` after `delay` seconds, and notes the questions."""
+
+    daemon_threads = True
+    body, delay, status = LINES, 0.0, 200
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, list[str]]] = []
+        super().__init__(("127.0.0.1", 0), Handler)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        server = self.server
+        assert isinstance(server, Answers)
+        server.asked.append(parse_qs(urlsplit(self.path).query))
+        time.sleep(server.delay)
+        body = server.body.encode()
+        self.send_response(server.status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[SlurmCluster]:
+    require_reason(unavailable())
+    if not list(Path("/usr/share/lua").glob("*/socket.lua")):
+        pytest.skip("there is no lua-socket")
+    with FilteredCluster(2) as cluster:
+        yield cluster
+
+
+@contextmanager
+def answering(cluster: SlurmCluster, **how: object) -> Iterator[Answers]:
+    with Answers() as server:
+        for name, value in how.items():
+            setattr(server, name, value)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        install(cluster, server.server_address[1])
+        yield server
+        server.shutdown()
+
+
+def install(cluster: SlurmCluster, port: int | str) -> None:
+    text = PLUGIN.read_text().replace("6090", str(port), 1)
+    (cluster.base / "etc/cli_filter.lua").write_text(text)
+
+
+def submit(cluster: SlurmCluster, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    user = USERS[0]
+    prefix = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+    words = cluster.environment | {"USER": user} | environment
+    return subprocess.run(
+        [*prefix, *command], env=words, cwd="/tmp", capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+SBATCH = ("sbatch", "--time=1-0", "--ntasks=2", "--cpus-per-task=3", "--partition=batch", "--wrap=true")
+
+
+@pytest.mark.parametrize(
+    ("command", "processors", "seconds"),
+    [
+        (SBATCH, "6", "86400"),
+        ((*SBATCH, "--array=1-3"), "6", "86400"),
+        (("sbatch", "--nodes=2", "--ntasks-per-node=2", "-t90", "--wrap=true"), "4", "5400"),
+        (("srun", "-n1", "-t0:45", "true"), "1", "60"),
+        (("salloc", "-n2", "-t5", "true"), "2", "300"),
+    ],
+)
+def test_a_submission_says_when_the_job_is_likely_to_start(
+    cluster: SlurmCluster, command: tuple[str, ...], processors: str, seconds: str
+) -> None:
+    with answering(cluster) as server:
+        done = submit(cluster, *command)
+    assert done.returncode == 0, done.stderr
+    assert LINES in done.stderr
+    assert LINES not in done.stdout
+    (asked,) = server.asked
+    assert asked["user"] == [USERS[0]]
+    assert (asked["processors"], asked["requested_time"]) == ([processors], [seconds])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--test-only",), ("--hold",), ("--begin=now+1hour",), ("--exclusive",), ("--dependency=singleton",),
+        ("--nodelist=n01",), ("--quiet",),
+    ],
+)  # fmt: skip
+def test_it_is_silent_about_jobs_that_it_cannot_describe(cluster: SlurmCluster, options: tuple[str, ...]) -> None:
+    with answering(cluster) as server:
+        done = submit(cluster, *SBATCH, *options)
+        unlimited = submit(cluster, "sbatch", "--wrap=true")
+        off = submit(cluster, *SBATCH, SHADOWTIME_HINT="off")
+    assert (done.returncode, unlimited.returncode, off.returncode) == (0, 0, 0)
+    assert not any("likely" in each.stderr for each in (done, unlimited, off))
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("how", "shown"),
+    [
+        ({"body": ""}, ""),
+        ({"status": 404}, ""),
+        ({"status": 503}, ""),
+        ({"body": "one\ntwo\nthree\n"}, "one\ntwo\n"),
+        ({"body": "\x1b[2Jred\n"}, "[2Jred\n"),
+        ({"body": "x" * 5_000}, "x" * 200 + "\n"),
+        ({"body": "x" * 100_000}, ""),
+        ({"delay": 5.0}, ""),
+    ],
+)
+def test_an_odd_answer_harms_nothing(cluster: SlurmCluster, how: dict[str, object], shown: str) -> None:
+    with answering(cluster, **how):
+        done = submit(cluster, *SBATCH)
+    assert done.returncode == 0
+    assert done.stderr == shown
+
+
+@pytest.mark.parametrize("port", ["1", "0", "65536", "nil", "'x'"])
+def test_a_dead_server_or_a_wrong_setting_is_silent(cluster: SlurmCluster, port: str) -> None:
+    install(cluster, port)
+    done = submit(cluster, *SBATCH)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_submission_takes_at_most_300_ms_longer(cluster: SlurmCluster) -> None:
+    """Submissions without and with the plug-in take turns, so that both meet the same load."""
+    for name, how in (("healthy", {}), ("slow", {"delay": 5.0}), ("dead", None)):
+        times: dict[str, list[float]] = {"off": [], "on": []}
+        with answering(cluster, **(how or {})):
+            if how is None:
+                install(cluster, 1)
+            for _ in range(SUBMISSIONS):
+                for kind in times:
+                    began = time.monotonic()
+                    done = submit(cluster, *SBATCH, "--parsable", SHADOWTIME_HINT=kind)
+                    times[kind].append(time.monotonic() - began)
+                    assert done.returncode == 0, done.stderr
+        added = [1e3 * (on - off) for on, off in zip(times["on"], times["off"], strict=True)]
+        median, off = statistics.median(added), statistics.median(times["off"]) * 1e3
+        p99 = sorted(added)[max(0, int(0.99 * len(added)) - 1)]
+        print(
+            f"{name}: {off:.0f} ms without, added: median {median:.0f} ms, 99th percentile {p99:.0f} ms, n={len(added)}"
+        )
+        assert median < 400
+        submit(cluster, "scancel", f"--user={USERS[0]}")
