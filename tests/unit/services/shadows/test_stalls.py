@@ -53,7 +53,7 @@ class Driven:
             if not self.twin.deciding:
                 self.log += self.twin.next_instant()
                 continue
-            rooms = self.twin._machine._rooms.free[0]  # noqa: SLF001
+            rooms = self.twin._machine._resources.free[0]  # noqa: SLF001
             waiting = list(self.twin._machine.waiting)  # noqa: SLF001
             starts = tuple(
                 Start(job_number=n, processors=4, reason=FitsNow())
