@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -71,7 +71,7 @@ class Counted:
 async def followed(run: str, source: Counted, settings: Settings) -> None:
     client = connect(settings)
     try:
-        await Follower(run, OPENED, source, RedisStore(client, STORE), settings).follow()
+        await Follower(run, OPENED, cast("Any", source), RedisStore(client, STORE), settings).follow()
     finally:
         await client.aclose()
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import urllib.request
+from typing import cast
 
 import pytest
 
@@ -54,7 +55,7 @@ async def keys_of(settings: Settings, run: str) -> list[str]:
     client = connect(settings)
     keys = sorted([key.decode() async for key in client.scan_iter(match=f"*{run}*")])
     sets = [key async for key in client.scan_iter(match="*:partition:*")]
-    members = {member.decode() for key in sets for member in await client.smembers(key)}
+    members = {cast("bytes", member).decode() for key in sets for member in await client.smembers(key)}
     await client.aclose()
     return keys + [run] * (run in members)
 
