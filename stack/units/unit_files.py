@@ -108,6 +108,7 @@ class Units:
 
         page = ["live", f"--port={self.plan.live_port}", *shlex.split(self.live)]
         units["live"] = self._command("live page", page, after)
+        units["ask"] = self._command("answers to questions", ["ask", "--serve"], after)
         for verb, texts, first in (("follow", self.follows, FOLLOW_PORT), ("shadow", self.shadows, SHADOW_PORT)):
             if len(texts) > FOLLOWERS:
                 raise ServerError(f"--{verb} is given {len(texts)} times; expected at most {FOLLOWERS}")

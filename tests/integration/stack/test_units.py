@@ -43,7 +43,7 @@ def test_systemd_accepts_every_unit_and_rates_it_at_most_4(tmp_path: Path) -> No
     done = install(tmp_path, "--follow", "slurm --cluster mine --via 'ssh a'", "--shadow", beside)
     assert done.returncode == 0, done.stderr
     units = sorted((tmp_path / "etc/systemd/system").iterdir())
-    assert len(units) == 14
+    assert len(units) == 15
     verified = subprocess.run([analyze, "verify", *map(str, units)], capture_output=True, text=True, check=False)
     assert verified.returncode == 0, verified.stderr
     assert "Unknown" not in verified.stderr

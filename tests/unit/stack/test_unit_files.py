@@ -19,7 +19,7 @@ def test_every_process_of_the_stack_has_a_unit() -> None:
     ).texts()
     names = {name.removeprefix("shadowtime-").removesuffix(".service") for name in texts}
     stages = {stage.replace("_", "-") for stage in WRITTEN_BY}
-    others = {"secrets", "kafka", "redis", "victoria-metrics", "metrics", "live", "follow-mine", "shadow-mine"}
+    others = {"secrets", "kafka", "redis", "victoria-metrics", "metrics", "live", "ask", "follow-mine", "shadow-mine"}
     assert names == {"shadowtime.target"} | stages | others
     for name in set(texts) - {"shadowtime.target"}:
         assert "User=o1\n" in texts[name]
