@@ -34,7 +34,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Grid:
-    """What a sweep varies: SPECs with braces, sizes and loads as ranges; and what it keeps.
+    """The choices of a sweep: SPECs with braces, sizes and loads as ranges; and what it keeps.
 
     `copies` is the number of perturbed copies beside the log itself.
     """
@@ -60,7 +60,7 @@ def campaign_of(grid: Grid) -> Campaign:
         If a grid is not one, has an unknown name or key, or is too large.
     """
     policies: dict[object, str] = {}
-    for spec in [BASELINE, *(spec for given in grid.policies for spec in specs_of(given))]:
+    for spec in [BASELINE, *(spec for typed in grid.policies for spec in specs_of(typed))]:
         policies.setdefault(configure(spec.replace("{seed}", "0")), spec)
 
     path, size = split_size(grid.log)

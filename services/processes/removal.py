@@ -89,7 +89,7 @@ def _selected(run: str) -> list[tuple[str, str]]:
 
 
 class Removal(NamedTuple):
-    """What `remove_run` does. With `dry`, nothing is removed. With `force`, a live run is removed, too.
+    """The options of `remove_run`. With `dry`, nothing is removed. With `force`, a live run is removed, too.
 
     The series stay with `keep_metrics`. `key` is the key with which VictoriaMetrics lets series be deleted (its
     `-deleteAuthKey`); None if it has none.

@@ -168,6 +168,8 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "traces" / f"{each.file}.swf.gz").write_bytes(written.read_bytes())
     (campaign,) = re.findall(r"```toml\n(.*?)```", PAGES["docs/campaigns.md"], re.DOTALL)
     (folder / "mine.toml").write_text(campaign)
+    (folder / "campaigns").symlink_to(ROOT / "campaigns")
+    command_of("replay").main(["--jobs", "30", "--json", str(folder / "result.json")], standalone_mode=False)
     return folder
 
 
@@ -182,7 +184,7 @@ def truncate(words: tuple[str, ...]) -> list[str]:
         "generate": ["--jobs", "200"],
         "search-templates": ["--generations", "1", "--population", "4"],
     }
-    return [*words[2:], *few.get(words[1], [])]
+    return [*words[2:], *([] if words[2].endswith(".json") else few.get(words[1], []))]
 
 
 FIRST = {words[1]: words for words in reversed(IN_PROCESS)}

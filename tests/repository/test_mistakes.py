@@ -86,7 +86,6 @@ MISTAKES = {  # LOG stands for a small log, GONE for a port where nobody listens
     "remove gone --metrics-key /nowhere": "/nowhere",
     "rebuild sheduler": "'sheduler'",
     "rebuild scheduler --kafka-bootstrap 127.0.0.1:GONE --connect-seconds 0.2": "127.0.0.1:GONE",
-    "ask": "--cluster",
     "ask --cluster kth": "--processors",
     "ask --cluster kth --processors few": "--processors: 'few'",
     "ask --cluster kth --processors 4 --requested-time 1h": "--requested-time: '1h'",

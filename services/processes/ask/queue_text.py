@@ -28,7 +28,7 @@ REASONS = {"site": "site", "capacity": "too big", "processors": "procs", "memory
     "pass": "next",
     "starting": "starts",
 }
-"""What a job waits for, in a word."""
+"""The reason why a job waits, in a word."""
 
 NARROW = 100
 """Widths below this have shorter names, and one space between columns."""

@@ -19,7 +19,7 @@ MAX_ROWS = 200
 """The maximum number of rows of one answer."""
 
 
-class QueueAnswer(FrozenModel):
+class PortalQueue(FrozenModel):
     """Jobs that wait, in order of arrival, then those that run, as far as they are seen. `time` is in Unix seconds."""
 
     cluster: str
@@ -40,7 +40,7 @@ class ExpectedAnswer(FrozenModel):
 
 def queue_answer(
     view: LiveView, run: str, words: ClusterWords, sees: Sees, user: str | None = None, skip: int = 0
-) -> QueueAnswer:
+) -> PortalQueue:
     """Return the rows of a run, of all users that are seen or of one. A user without jobs has no rows."""
     if user is None:
         rows = queue_rows(view, words, sees)
@@ -54,7 +54,7 @@ def queue_answer(
         stories.sort(key=lambda story: story.started is not None)
         rows = (queue_row(view, story, words, sees) for story in stories if sees(story))
     page = list(islice(rows, skip, skip + MAX_ROWS + 1))
-    return QueueAnswer(
+    return PortalQueue(
         cluster=view.opened.cluster,
         run=run,
         time=view.log.unix_start + view.time,
