@@ -9,10 +9,8 @@ GROUPS = {
     "Replay": {
         "replay": ("replayer.commands.replay", "replay logs under policies and compare them"),
         "compare": ("replayer.commands.compare", "replay logs under six policies, with a report"),
-        "sweep": (
-            "replayer.sweep.command_line",
-            "replay a grid of policies, machine sizes and loads; name the best",
-        ),
+        "sweep": ("replayer.sweep.command_line", "replay a grid of policies, sizes and loads; name the best"),
+        "plan": ("replayer.sweep.plan_command", "find the smallest machine that keeps a target"),
         "campaign": ("replayer.campaign.command_line", "carry out a grid of replays, on all cores or on Dask"),
         "reproduce": ("replayer.campaign.reproduce", "make a table of a paper again"),
         "check": ("replayer.commands.check", "say what a log tells, what it lacks and what is odd about it"),

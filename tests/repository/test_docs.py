@@ -46,7 +46,7 @@ PAGES = {
 OLD_FORMS = r"-m (replayer|services|stack|dashboards)\b|\bservices (ask|live|metrics|rebuild|topics|watch)\b"
 
 EMBEDDED = {
-    *("replay", "compare", "check", "check-schedule", "convert", "list", "campaign", "reproduce", "sweep"),
+    *("replay", "compare", "check", "check-schedule", "convert", "list", "campaign", "reproduce", "sweep", "plan"),
     *("generate", "search-templates", "settings", "asyncapi"),
 }
 """Sub-commands that run in one process, on small logs."""
@@ -181,6 +181,7 @@ def truncate(words: tuple[str, ...]) -> list[str]:
         "campaign": ["--first", "30", "--workers", "2"],
         "reproduce": ["--first", "30", "--workers", "2"],
         "sweep": ["--first", "30", "--workers", "2"],
+        "plan": ["--first", "30", "--copies", "0", "--policy", "easy"],
         "generate": ["--jobs", "200"],
         "search-templates": ["--generations", "1", "--population", "4"],
     }

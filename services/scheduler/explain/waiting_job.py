@@ -113,8 +113,7 @@ def waiting(
     order
         The policy's name for the order of its queue.
     brief
-        Whether to leave out the running jobs that must end, other requests, and the numbers of the jobs ahead. They
-        cost more than all other fields.
+        Whether to leave out the running jobs that must end, and other requests. They cost more than all other fields.
     """
     queue, at = pool.queue, line.places.get(number, 0)
     row, size = int(line.rows[at]), queue.sizes[line.rows[at]]
@@ -125,7 +124,7 @@ def waiting(
             told=line.known,
             jobs=at,
             processors=int(line.before[at]),
-            job_numbers=tuple(line.job_numbers[: 0 if brief else min(at, MAX_NAMED_JOBS)].tolist()),
+            job_numbers=tuple(line.job_numbers[: min(at, MAX_NAMED_JOBS)].tolist()),
         ),
         "refused": refused_of(pool, number, passes),
         "room": RoomAhead(line.fits_at(size), goes_first=line.known and at == line.heads),

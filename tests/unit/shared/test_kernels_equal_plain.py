@@ -1,6 +1,7 @@
 """Every kernel says compiled what it says as plain Python, to the last few digits, and leaves the same in its arrays.
 
-Arguments are those that `DRAWN` has for a kernel. All other kernels take those of calls in `RUNS` and `FOLLOWED`.
+Arguments are those that `DRAWN` has for a kernel. All other kernels take those of calls in `RUNS`, `COMPILED` and
+`FOLLOWED`.
 """
 
 from collections import defaultdict
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 import shadowtime.services.pipeline  # noqa: F401 - every kernel of the stages
 from shadowtime.replayer.analysis.template_search import events_of
-from shadowtime.replayer.comparison.plan import RunPlan, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, carry_out, carry_out_compiled
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
@@ -67,6 +68,9 @@ RUNS = [
 ]
 """Policies with their companions: what the first jobs of the log are replayed under."""
 
+COMPILED = ["guarded", "conservative", "fcfs", "easy:queue=srf,candidates=saf"]
+"""Policies that the compiled machine replays, with the requests as run times."""
+
 FOLLOWED = [
     ("hmm", 1200),
     ("boosted:history=500,days=1,trees=15,rounds=4", 700),
@@ -82,7 +86,7 @@ UNDEFINED: dict[Any, Any] = {
 class Calls:
     """Arguments of some calls of each kernel: the first ones, then ever fewer."""
 
-    MOST = 12
+    MOST = 60
 
     def __init__(self) -> None:
         self.counts: defaultdict[Kernel, int] = defaultdict(int)
@@ -125,6 +129,9 @@ def calls() -> Calls:
     jobs = prepare(read_swf(BUNDLED), limit=JOBS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Kernel, "__call__", lambda made, *arguments: found.call(made, arguments))
+        for policy in COMPILED:
+            found.counts.clear()  # the loop calls the pass of each policy
+            assert carry_out_compiled(RunPlan("r", "c", jobs, configure(policy, "requested")))
         for policy, runtime, adjustment, wait_bound in RUNS:
             carry_out(RunPlan("r", "c", jobs, configure(policy, runtime, adjustment), wait_bound=wait_bound), [])
         for spec, count in FOLLOWED:

@@ -1,0 +1,236 @@
+"""The smallest machine, or the largest load, with which a policy keeps a target: `shadowtime plan` (docs/plan.md)."""
+
+import re
+from collections.abc import Callable, Iterator
+from math import ceil, floor, sqrt
+from statistics import fmean, stdev
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.replayer.comparison import RunPlan, RunRecord, carry_out, carry_out_compiled
+from shadowtime.replayer.logs import Trace, Workload, perturbed, prepare
+from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.services.catalogue import Configuration, configure
+from shadowtime.shared.cli import FittedTable
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.kernels import Floats
+from shadowtime.shared.quoting import quote
+from shadowtime.shared.text import TableColumn
+
+UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
+TARGET = re.compile(
+    r"\s*(mean|median|longest|p\d+(?:\.\d+)?)\s+(wait|slowdown)\s*<=\s*(\d+(?:\.\d+)?)\s*(s|min|h|d|)\s*\Z"
+)
+EXAMPLES = "expected as 'p95 wait <= 4h', 'mean wait <= 30min' or 'mean slowdown <= 20'"
+
+LARGEST = 64
+"""Largest machine that is tried, as a multiple of the log's. The largest load is as much above the log's."""
+
+STEPS = 200
+"""Number of steps into which the size of the log's machine, or its load, is divided."""
+
+
+class Target(NamedTuple):
+    """A limit on a statistic of the waits in seconds, or of the bounded slowdowns.
+
+    `share` is the quantile between 0 and 1; None for the mean.
+    """
+
+    text: str
+    share: float | None
+    of_waits: bool
+    limit: float
+
+    def kept(self, waits: Floats, run_times: Floats) -> bool:
+        """Return whether the jobs keep it. Slowdowns count run times of less than 10 s as 10 s, and are at least 1."""
+        values = waits if self.of_waits else np.maximum((waits + run_times) / np.maximum(run_times, 10.0), 1.0)
+        if self.share is None:
+            return bool(values.mean() <= self.limit)
+        at = max(ceil(round(self.share * len(values), 9)), 1) - 1
+        return bool(np.partition(values, at)[at] <= self.limit)
+
+
+def parse_target(text: str) -> Target:
+    """Return the target that a text states.
+
+    Raises
+    ------
+    SettingsError
+        If the text is no target.
+
+    Examples
+    --------
+    >>> parse_target("p95 wait <= 4h")
+    Target(text='p95 wait <= 4h', share=0.95, of_waits=True, limit=14400.0)
+    >>> parse_target("mean slowdown <= 20").share is None
+    True
+    """
+    match = TARGET.match(text)
+    if match is None:
+        raise SettingsError(f"--target {quote(text)}: {EXAMPLES}")
+    statistic, figure, number, unit = match.groups()
+    if (figure == "wait") != bool(unit):
+        needs = "a wait has a unit: s, min, h or d" if figure == "wait" else "a slowdown has no unit"
+        raise SettingsError(f"--target {quote(text)}: {needs}; {EXAMPLES}")
+    shares = {"mean": None, "median": 0.5, "longest": 1.0}
+    share = shares[statistic] if statistic in shares else float(statistic[1:]) / 100
+    if share is not None and not 0 < share <= 1:
+        raise SettingsError(f"--target {quote(text)}: a percentile is above 0 and at most 100")
+    return Target(" ".join(text.split()), share, figure == "wait", float(number) * UNITS.get(unit, 1))
+
+
+class CapacityQuestion(NamedTuple):
+    """The question of a plan: the size of the machine, or the load with `of_load`, on a log and its perturbed copies."""
+
+    trace: Trace
+    processors: int
+    of_load: bool
+    copies: int
+    jobs: int | None
+    oversized: Oversized
+    requests: Requests
+
+    @property
+    def step(self) -> int:
+        """Step of the search: processors, or hundredths of the load."""
+        return 1 if self.of_load else max(self.processors // STEPS, 1)
+
+    @property
+    def logged(self) -> int:
+        """The log's own size in processors, or its own load in hundredths."""
+        return 100 if self.of_load else self.processors
+
+    def workload(self, value: int, copy: int) -> Workload:
+        """Return a draw of the log on a machine of this size, or with this load."""
+        size, load = (self.processors, value / 100) if self.of_load else (value, 1.0)
+        prepared = prepare(
+            self.trace, size, oversized=self.oversized, requests=self.requests, limit=self.jobs, load=load
+        )
+        return perturbed(prepared, copy)
+
+
+class CapacityAnswer(NamedTuple):
+    """The value of each draw with which a policy keeps the target: processors, or hundredths of the load.
+
+    None for a draw of which no value in the range keeps it. A load at the end of the range stands for all larger ones.
+    """
+
+    policy: str
+    values: tuple[int | None, ...]
+
+    @property
+    def interval(self) -> tuple[float, float, float] | None:
+        """Mean and ends of the 95 % interval of the mean, from Student's t; None if a draw has no value."""
+        values = [value for value in self.values if value is not None]
+        if len(values) < len(self.values):
+            return None
+        mean = fmean(values)
+        if len(values) < 2:
+            return mean, mean, mean
+        from scipy.special import stdtrit  # here: the import is slow
+
+        half = float(stdtrit(len(values) - 1, 0.975)) * stdev(values) / sqrt(len(values))
+        return mean, mean - half, mean + half
+
+
+def keeps(question: CapacityQuestion, target: Target, configured: Configuration, value: int, copy: int) -> bool:
+    """Return whether a policy keeps the target on a draw. It replays the draw, on the compiled machine if possible."""
+    workload = question.workload(value, copy)
+    plan = RunPlan("plan", workload.name, workload, configured)
+    record, result = RunRecord(plan), carry_out_compiled(plan)
+    if result is not None and result.compiled is not None:
+        record.take_schedule(result.compiled)
+    else:
+        carry_out(plan, [record])
+    return target.kept(record.jobs.wait.astype(np.float64), record.jobs.own_run_time.astype(np.float64))
+
+
+def boundary(kept: Callable[[int], bool], start: int, step: int, least: int, most: int) -> int | None:
+    """Return the smallest of `least`, `least + step`, … whose value is kept, by bisection; None above `most`.
+
+    The search assumes that every larger value is kept, too. O(log(most / step)) calls.
+
+    >>> boundary(lambda value: value >= 37, start=20, step=1, least=1, most=1000)
+    37
+    >>> boundary(lambda value: False, start=20, step=1, least=1, most=1000) is None
+    True
+    """
+    lost, held = -1, max(ceil((start - least) / step), 0)
+    while not kept(least + held * step):
+        lost, held = held, max(2 * held, 1)
+        if least + held * step > most:
+            return None
+    while held - lost > 1:
+        middle = (lost + held) // 2
+        if kept(least + middle * step):
+            held = middle
+        else:
+            lost = middle
+    return least + held * step
+
+
+def answers(question: CapacityQuestion, target: Target, policies: list[str]) -> Iterator[CapacityAnswer]:
+    """Yield the answer of each policy.
+
+    Raises
+    ------
+    SettingsError
+        If a SPEC is invalid.
+    """
+    for policy, configured in [(policy, configure(policy)) for policy in policies]:
+        yield CapacityAnswer(
+            policy, tuple(_searched(question, target, configured, copy) for copy in range(question.copies + 1))
+        )
+
+
+def _searched(question: CapacityQuestion, target: Target, configured: Configuration, copy: int) -> int | None:
+    def kept(value: int) -> bool:
+        return keeps(question, target, configured, value, copy)
+
+    most = LARGEST * question.logged
+    if question.of_load:
+        lost = boundary(lambda load: not kept(load), question.logged, question.step, 1, most)
+        return most if lost is None else lost - 1 or None
+    logged = prepare(question.trace, question.processors, limit=question.jobs, oversized=question.oversized)
+    least = int(logged.columns["processors"].max()) if question.oversized == "drop" else question.step
+    return boundary(kept, question.processors, question.step, least, most)
+
+
+def _text(question: CapacityQuestion, value: float | None) -> str:
+    """Return a value in words: processors are rounded up, loads are rounded down."""
+    if value is None:
+        return "none"
+    return f"{floor(round(value, 6)) / 100:.2f}" if question.of_load else f"{ceil(round(value, 6)):,}"
+
+
+def sentence(question: CapacityQuestion, target: Target, results: list[CapacityAnswer]) -> str:
+    """Return the answers in one sentence, the best policy first."""
+    best = sorted(
+        (result for result in results if result.interval is not None),
+        key=lambda result: fmean([value or 0 for value in result.values]) * (-1 if question.of_load else 1),
+    )
+    parts = []
+    for result in best:
+        mean, low, high = (_text(question, value) for value in result.interval or ())
+        least = "at least " * (question.of_load and LARGEST * question.logged in result.values)
+        what = f"{least}{mean} times the load" if question.of_load else f"{mean} processors"
+        parts.append(f"{result.policy} at {what}{f' (95 %: {low} to {high})' if question.copies else ''}")
+
+    never = ", ".join(result.policy for result in results if result not in best)
+    kept = [f"{target.text} is kept by {'; by '.join(parts)}."] if parts else []
+    return " ".join([*kept, *([f"{never}: no value that was tried keeps {target.text}."] if never else [])])
+
+
+def plan_table(question: CapacityQuestion, target: Target, results: list[CapacityAnswer], name: str) -> FittedTable:
+    """Return a row for each policy: its mean, the 95 % interval of the mean, and the value of each draw."""
+    intervals = [[_text(question, end) for end in result.interval or (None, None, None)] for result in results]
+    columns = [
+        TableColumn("mean", "", [mean for mean, _, _ in intervals]),
+        TableColumn("95 %", "", [f"{low} to {high}" for _, low, high in intervals]),
+        TableColumn("draws", "", [" ".join(_text(question, value) for value in result.values) for result in results]),
+    ]
+    what = f"largest load on {question.processors:,} processors" if question.of_load else "smallest machine, processors"
+    notes = [] if question.of_load else [f"the log has {question.processors:,} processors"]
+    policies = {"policy": [result.policy for result in results]}
+    return FittedTable(f"{name}: {what}, for {target.text}", policies, columns, notes)

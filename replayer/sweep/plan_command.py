@@ -1,0 +1,78 @@
+"""Find the smallest machine or the largest load that keeps a target: `shadowtime plan LOG --target TEXT`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.reading_options import with_reading_options
+from shadowtime.shared.cli import application, lasting_imports, run_app, say
+
+if TYPE_CHECKING:
+    from shadowtime.shared.accounting import Reading
+
+
+@with_reading_options
+def plan(
+    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log, as for replay.")],
+    target: Annotated[str, typer.Option(metavar="TEXT", help="As 'p95 wait <= 4h' or 'mean slowdown <= 20'.")],
+    policy: Annotated[
+        list[str] | None, typer.Option(metavar="SPEC", help="A policy; again for more. Default: easy, best.")
+    ] = None,
+    of_load: Annotated[
+        bool, typer.Option("--load", help="Find the largest load on the log's machine, not the smallest machine.")
+    ] = False,
+    copies: Annotated[
+        int, typer.Option(metavar="N", min=0, max=100, help="Perturbed copies beside the log, for intervals.")
+    ] = 4,
+    first: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None,
+    filter_: Annotated[
+        Oversized, typer.Option("--filter", help="With `align`, jobs larger than a machine are cut to its size.")
+    ] = "drop",
+    requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    *,
+    reading: "Reading",
+) -> None:
+    """Find the smallest machine, or the largest load, with which policies keep a target, over copies of a log."""
+    with lasting_imports():
+        import orjson
+        from rich.console import Console
+
+        from shadowtime.replayer.arguments import split_size
+        from shadowtime.replayer.logs import prepare, read_trace
+        from shadowtime.replayer.sweep.capacity_plan import (
+            CapacityQuestion,
+            answers,
+            parse_target,
+            plan_table,
+            sentence,
+        )
+
+    wanted = parse_target(target)
+    path, size = split_size(log)
+    trace = read_trace(Path(path), reading)
+    workload = prepare(trace, size, limit=first, oversized=filter_, requests=requests)
+    question = CapacityQuestion(trace, workload.processors, of_load, copies, first, filter_, requests)
+    results = []
+    for answer in answers(question, wanted, policy or ["easy", "best"]):
+        results.append(answer)
+        say(f"{answer.policy}: done")
+    if as_json:
+        value = [{"policy": result.policy, "values": result.values, "interval": result.interval} for result in results]
+        document = {"target": wanted.text, "of": "load in hundredths" if of_load else "processors", "policies": value}
+        sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        return
+    console = Console(highlight=False, emoji=False)
+    console.print(plan_table(question, wanted, results, workload.name))
+    console.print(sentence(question, wanted, results), soft_wrap=False)
+
+
+app = application(plan)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

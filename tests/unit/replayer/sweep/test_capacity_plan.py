@@ -1,0 +1,92 @@
+"""The smallest machine and the largest load, against a search by hand through the pipeline."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import shadowtime
+from shadowtime.replayer.logs import read_trace
+from shadowtime.replayer.logs.swf import write_swf
+from shadowtime.replayer.sweep.capacity_plan import CapacityQuestion, Target, answers, parse_target, sentence
+from shadowtime.replayer.sweep.plan_command import app
+from shadowtime.replayer.synthetic.generator import generate
+from shadowtime.shared.errors import SettingsError
+
+JOBS = 300
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("plan") / "log.swf"
+    write_swf(path, *generate(jobs=JOBS, processors=64, seed=1))
+    return path
+
+
+def question(path: Path, *, of_load: bool = False, copies: int = 0) -> CapacityQuestion:
+    trace = read_trace(path)
+    return CapacityQuestion(trace, shadowtime.read_log(path).processors, of_load, copies, None, "drop", "as-logged")
+
+
+def by_hand(path: Path, target: Target, processors: int, load: float = 1.0) -> bool:
+    jobs = shadowtime.replay(shadowtime.read_log(path, processors, load=load), "easy").jobs
+    return target.kept(jobs["wait"].to_numpy(float), jobs["run_time"].to_numpy(float))
+
+
+@pytest.mark.parametrize("text", ["p90 wait <= 2h", "mean slowdown <= 10"])
+def test_the_smallest_machine_keeps_the_target_and_one_less_does_not(path: Path, text: str) -> None:
+    target = parse_target(text)
+    (answer,) = answers(question(path), target, ["easy"])
+    (size,) = answer.values
+    assert size is not None
+    assert by_hand(path, target, size)
+    widest = int(shadowtime.read_log(path).columns["processors"].max())
+    assert size == widest or not by_hand(path, target, size - 1)
+
+
+def test_the_largest_load_keeps_the_target_and_a_hundredth_more_does_not(path: Path) -> None:
+    target = parse_target("p90 wait <= 2h")
+    (answer,) = answers(question(path, of_load=True), target, ["easy"])
+    (load,) = answer.values
+    assert load is not None
+    processors = shadowtime.read_log(path).processors
+    assert by_hand(path, target, processors, load / 100)
+    assert not by_hand(path, target, processors, (load + 1) / 100)
+
+
+def test_what_cannot_be_kept_and_what_always_is(path: Path) -> None:
+    lost, held = parse_target("mean slowdown <= 0.5"), parse_target("longest wait <= 9999d")
+    assert "no value that was tried keeps" in sentence(
+        question(path), lost, list(answers(question(path), lost, ["easy"]))
+    )
+    free = question(path, of_load=True)
+    assert "at least 64.00 times the load" in sentence(free, held, list(answers(free, held, ["fcfs"])))
+
+
+def test_percentiles_count_jobs() -> None:
+    waits, ran = np.array([0.0, 10, 20, 30]), np.full(4, 60.0)
+    assert parse_target("p75 wait <= 20s").kept(waits, ran)
+    assert not parse_target("p76 wait <= 20s").kept(waits, ran)
+    assert parse_target("longest wait <= 30s").kept(waits, ran)
+    assert parse_target("mean slowdown <= 1.25").kept(waits, ran)
+
+
+@pytest.mark.parametrize(
+    "text", ["p95 wait < 4h", "p95 wait <= 4", "mean slowdown <= 4h", "p0 wait <= 1h", "wait <= 1h"]
+)
+def test_what_is_no_target_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"expected|percentile"):
+        parse_target(text)
+
+
+def test_the_command_prints_a_table_and_a_sentence(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = CliRunner().invoke(app, [str(path), "--target", "p90 wait <= 2h", "--policy", "easy", "--copies", "2"])
+    assert done.exit_code == 0
+    assert "p90 wait <= 2h is kept by easy at" in done.output
+    assert all(len(line) <= 80 for line in done.output.splitlines())
+    as_json = CliRunner().invoke(
+        app, [str(path), "--target", "p90 wait <= 2h", "--policy", "easy", "--copies", "0", "--json"]
+    )
+    assert '"of": "processors"' in as_json.output
