@@ -81,7 +81,7 @@ def parse_target(text: str) -> Target:
 
 
 class CapacityQuestion(NamedTuple):
-    """The question of a plan: the size of the machine, or the load with `of_load`, on a log and its perturbed copies."""
+    """The question of a plan: the size of the machine, or the load with `of_load`, over a log and its copies."""
 
     trace: Trace
     processors: int
