@@ -185,7 +185,7 @@ def truncate(words: tuple[str, ...]) -> list[str]:
         "generate": ["--jobs", "200"],
         "search-templates": ["--generations", "1", "--population", "4"],
     }
-    return [*words[2:], *([] if words[2].endswith(".json") else few.get(words[1], []))]
+    return [*words[2:], *([] if words[2:] and words[2].endswith(".json") else few.get(words[1], []))]
 
 
 FIRST = {words[1]: words for words in reversed(IN_PROCESS)}
