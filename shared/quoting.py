@@ -9,6 +9,8 @@ def plain(text: str) -> str:
     >>> plain("kth\x1b[2J\n")
     'kth\ufffd[2J\ufffd'
     """
+    if text.isprintable():
+        return text
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
@@ -18,7 +20,7 @@ def one_line(text: str) -> str:
     >>> one_line("kth\x1b[2J is\nno cluster")
     'kth\ufffd[2J is no cluster'
     """
-    return plain(" ".join(text.splitlines()))
+    return text if text.isprintable() else plain(" ".join(text.splitlines()))
 
 
 QUOTED = 120
