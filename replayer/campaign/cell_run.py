@@ -15,7 +15,7 @@ from shadowtime.replayer.comparison import (
     RunRecord,
     RunResult,
     carry_out,
-    carry_out_compiled,
+    replay_schedule,
     wait_bound_rows,
 )
 from shadowtime.replayer.logs import SHAPES, Workload, columns_replayed, described, perturbed
@@ -193,12 +193,7 @@ def carry_out_cell(cell: Cell) -> CellResult:
 
 def _schedule_only(cell: Cell, plan: RunPlan) -> CellResult:
     """Return the result of a cell of which only starts and scores are asked, from the compiled machine if possible."""
-    record = RunRecord(plan)
-    result = carry_out_compiled(plan)
-    if result is not None and result.compiled is not None:
-        record.take_schedule(result.compiled)
-    else:
-        result = carry_out(plan, [record])
+    result, record = replay_schedule(plan)
     row = {
         **_inputs(cell, plan),
         "schedule_sha256": record.jobs.sha256,

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean, geometric_mean, stdev
+from statistics import fmean, geometric_mean
 from typing import NamedTuple
 
 from rich.console import Console
@@ -14,6 +14,7 @@ from shadowtime.replayer.campaign.columns import Column
 from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.shared.quoting import one_line
+from shadowtime.shared.statistics import half_width
 
 NEAR = 0.05
 """The largest share of a paper's figure by which ours may differ without a mark."""
@@ -193,10 +194,7 @@ def _mean_of(column: Column, values: Sequence[float]) -> Figure:
     mean = fmean(values) - 100 * signed
     if len(values) < 2:
         return Figure(mean, signed=signed)
-    from scipy.special import stdtrit  # here: the import is slow, and other commands do not need it
-
-    spread = stdev(values) / len(values) ** 0.5
-    return Figure(mean, float(stdtrit(len(values) - 1, 0.975)) * spread, signed=signed)
+    return Figure(mean, half_width(values), signed=signed)
 
 
 TOTAL = "Total"

@@ -18,14 +18,13 @@ if TYPE_CHECKING:
         RunPlan,
         RunResult,
         carry_out,
-        carry_out_compiled,
         carry_out_paced,
         carry_out_streamed,
     )
     from shadowtime.replayer.comparison.progress import Observers, with_progress
     from shadowtime.replayer.comparison.records import DecisionLog, Schedule, as_standard
     from shadowtime.replayer.comparison.rows import result_columns, write_schedule
-    from shadowtime.replayer.comparison.run_record import EndedJobs, JobTimes, RunRecord
+    from shadowtime.replayer.comparison.run_record import EndedJobs, JobTimes, RunRecord, replay_schedule
     from shadowtime.replayer.comparison.side_by_side import compiled_first, pays, replay_on_cores
     from shadowtime.replayer.comparison.wait_coverage import BoundedWaits, coverage_shortfall
 

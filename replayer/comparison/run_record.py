@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.replayer.comparison.plan import RunPlan
+from shadowtime.replayer.comparison.plan import RunPlan, RunResult, carry_out, carry_out_compiled
 from shadowtime.replayer.comparison.records import DecisionLog, Schedule
 from shadowtime.replayer.comparison.wait_coverage import BoundedWaits
 from shadowtime.replayer.simulation import CompiledReplay
@@ -140,3 +140,13 @@ class EndedJobs(JobTimes):
         own_run_time = np.minimum(run_time, self.requested_time) if plan.obeyed else run_time
         user_id = columns["user_id"][rows]
         super().__init__(job_number, submit_time, start_time, end_time, own_run_time, user_id)
+
+
+def replay_schedule(plan: RunPlan) -> tuple[RunResult, RunRecord]:
+    """Replay a plan of which only starts and scores are asked: on the compiled machine, if that covers the plan."""
+    record = RunRecord(plan)
+    result = carry_out_compiled(plan)
+    if result is None or result.compiled is None:
+        return carry_out(plan, [record]), record
+    record.take_schedule(result.compiled)
+    return result, record

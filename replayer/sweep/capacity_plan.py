@@ -2,26 +2,25 @@
 
 import re
 from collections.abc import Callable, Iterator
-from math import ceil, floor, sqrt
-from statistics import fmean, stdev
+from math import ceil, floor
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.replayer.comparison import RunPlan, RunRecord, carry_out, carry_out_compiled
+from shadowtime.replayer.comparison import RunPlan, replay_schedule
 from shadowtime.replayer.logs import Trace, Workload, perturbed, prepare
 from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.sweep.ranges import PLAIN, UNIT, UNITS
 from shadowtime.services.catalogue import Configuration, configure
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.kernels import Floats
 from shadowtime.shared.quoting import quote
+from shadowtime.shared.statistics import half_width
 from shadowtime.shared.text import TableColumn
 
-UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
-TARGET = re.compile(
-    r"\s*(mean|median|longest|p\d+(?:\.\d+)?)\s+(wait|slowdown)\s*<=\s*(\d+(?:\.\d+)?)\s*(s|min|h|d|)\s*\Z"
-)
+TARGET = re.compile(rf"\s*(mean|median|longest|p{PLAIN})\s+(wait|slowdown)\s*<=\s*({PLAIN})\s*({UNIT})\s*\Z")
 EXAMPLES = "expected as 'p95 wait <= 4h', 'mean wait <= 30min' or 'mean slowdown <= 20'"
 
 LARGEST = 64
@@ -77,7 +76,7 @@ def parse_target(text: str) -> Target:
     share = shares[statistic] if statistic in shares else float(statistic[1:]) / 100
     if share is not None and not 0 < share <= 1:
         raise SettingsError(f"--target {quote(text)}: a percentile is above 0 and at most 100")
-    return Target(" ".join(text.split()), share, figure == "wait", float(number) * UNITS.get(unit, 1))
+    return Target(" ".join(text.split()), share, figure == "wait", float(number) * UNITS[unit])
 
 
 class CapacityQuestion(NamedTuple):
@@ -100,6 +99,13 @@ class CapacityQuestion(NamedTuple):
     def logged(self) -> int:
         """The log's own size in processors, or its own load in hundredths."""
         return 100 if self.of_load else self.processors
+
+    @property
+    def least(self) -> int:
+        """The least value that is tried: the processors of the widest job, if jobs are not cut to the machine."""
+        if self.of_load or self.oversized == "align":
+            return self.step
+        return int(self.workload(self.logged, 0).columns["processors"].max())
 
     def workload(self, value: int, copy: int) -> Workload:
         """Return a draw of the log on a machine of this size, or with this load."""
@@ -126,11 +132,7 @@ class CapacityAnswer(NamedTuple):
         if len(values) < len(self.values):
             return None
         mean = fmean(values)
-        if len(values) < 2:
-            return mean, mean, mean
-        from scipy.special import stdtrit  # here: the import is slow
-
-        half = float(stdtrit(len(values) - 1, 0.975)) * stdev(values) / sqrt(len(values))
+        half = half_width(values) if len(values) > 1 else 0.0
         return mean, mean - half, mean + half
 
 
@@ -138,12 +140,8 @@ def keeps(question: CapacityQuestion, target: Target, configured: Configuration,
     """Return whether a policy keeps the target on a draw. It replays the draw, on the compiled machine if possible."""
     workload = question.workload(value, copy)
     plan = RunPlan("plan", workload.name, workload, configured)
-    record, result = RunRecord(plan), carry_out_compiled(plan)
-    if result is not None and result.compiled is not None:
-        record.take_schedule(result.compiled)
-    else:
-        carry_out(plan, [record])
-    return target.kept(record.jobs.wait.astype(np.float64), record.jobs.own_run_time.astype(np.float64))
+    jobs = replay_schedule(plan)[1].jobs
+    return target.kept(jobs.wait.astype(np.float64), jobs.own_run_time.astype(np.float64))
 
 
 def boundary(kept: Callable[[int], bool], start: int, step: int, least: int, most: int) -> int | None:
@@ -178,22 +176,23 @@ def answers(question: CapacityQuestion, target: Target, policies: list[str]) -> 
     SettingsError
         If a SPEC is invalid.
     """
+    least = question.least
     for policy, configured in [(policy, configure(policy)) for policy in policies]:
         yield CapacityAnswer(
-            policy, tuple(_searched(question, target, configured, copy) for copy in range(question.copies + 1))
+            policy, tuple(_searched(question, target, configured, least, copy) for copy in range(question.copies + 1))
         )
 
 
-def _searched(question: CapacityQuestion, target: Target, configured: Configuration, copy: int) -> int | None:
+def _searched(
+    question: CapacityQuestion, target: Target, configured: Configuration, least: int, copy: int
+) -> int | None:
     def kept(value: int) -> bool:
         return keeps(question, target, configured, value, copy)
 
     most = LARGEST * question.logged
     if question.of_load:
-        lost = boundary(lambda load: not kept(load), question.logged, question.step, 1, most)
+        lost = boundary(lambda load: not kept(load), question.logged, question.step, least, most)
         return most if lost is None else lost - 1 or None
-    logged = prepare(question.trace, question.processors, limit=question.jobs, oversized=question.oversized)
-    least = int(logged.columns["processors"].max()) if question.oversized == "drop" else question.step
     return boundary(kept, question.processors, question.step, least, most)
 
 

@@ -12,7 +12,9 @@ MAX_VALUES = 10_000
 """Maximum number of values of a range, and of SPECs of a grid."""
 
 UNITS = {"": 1, "s": 1, "min": 60, "h": 3_600, "d": 86_400}
-NUMBER = r"(\d+(?:\.\d+)?)(s|min|h|d|)"
+PLAIN = r"\d+(?:\.\d+)?"
+UNIT = "|".join(sorted(UNITS, reverse=True))
+NUMBER = rf"({PLAIN})({UNIT})"
 RANGE = re.compile(rf"\s*{NUMBER}\s*\.\.\s*{NUMBER}\s*(?:step\s+{NUMBER}\s*)?\Z")
 DURATION = re.compile(rf"{NUMBER}\Z")
 BRACES = re.compile(r"\{([^{}]*)\}")

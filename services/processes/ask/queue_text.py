@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from shadowtime.services.processes.ask.cluster_queue import QueueAnswer, RunningRow, WaitingRow
 from shadowtime.services.processes.ask.questions import age_line
@@ -12,7 +12,7 @@ from shadowtime.shared.formatting import clock, duration
 from shadowtime.shared.messages import StartOutlook
 from shadowtime.shared.quoting import one_line
 
-SORTS: dict[str, Callable[[WaitingRow], object]] = {
+SORTS: dict[str, Callable[[WaitingRow], Any]] = {
     "queue": lambda row: MAX_TIME if row.place is None else row.place,
     "start": lambda row: MAX_TIME if row.starts is None or row.starts.expected is None else row.starts.expected,
     "waited": lambda row: row.since,
@@ -68,7 +68,7 @@ def queue_lines(answer: QueueAnswer, width: int, sort: str = "queue") -> list[st
     counts = f"{len(answer.waiting):,} waiting, {len(answer.running):,} running"
     lines = [one_line(f"{answer.cluster} at {at}: {counts}{age}")[:width], *old]
     if answer.waiting:
-        rows = sorted(answer.waiting, key=SORTS[sort])  # type: ignore[arg-type]
+        rows = sorted(answer.waiting, key=SORTS[sort])
         lines += ["", *table(_waiting_columns(answer, rows, width), width), MEANING[:width]]
     if answer.running:
         ends = sorted(answer.running, key=lambda row: MAX_TIME if row.expected_end is None else row.expected_end)
@@ -199,7 +199,7 @@ def queue_csv(answer: QueueAnswer, sort: str = "queue") -> str:
     text = StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(CSV_COLUMNS)
-    for row in sorted(answer.waiting, key=SORTS[sort]):  # type: ignore[arg-type]
+    for row in sorted(answer.waiting, key=SORTS[sort]):
         starts = row.starts or StartOutlook()
         out.writerow(
             (

@@ -124,8 +124,10 @@ class ClusterWords:
         Unanswerable
             If there is no such name. The error lists some names of this kind.
         """
-        if text is None or (number := self.numbers[kind].get(text)) is not None:
-            return None if text is None else number
+        if text is None:
+            return None
+        if (number := self.numbers[kind].get(text)) is not None:
+            return number
         if re.fullmatch(r"-?[0-9]{1,15}", text):
             return int(text)
         if not self.known:

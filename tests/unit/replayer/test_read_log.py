@@ -1,4 +1,4 @@
-"""What a file lacks can be stated in Python as on the command line."""
+"""Facts that a file lacks can be stated in Python as on the command line."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who a visitor is: tokens of portals, logins passed on by a proxy, and settings that cannot be right."""
+"""The identity of a visitor: tokens of portals, logins passed on by a proxy, and settings that cannot be right."""
 
 from pathlib import Path
 
