@@ -123,8 +123,8 @@ def _import(store: VictoriaMetrics, lines: bytes, shift: int = 0) -> None:
 
 def _processes(now: int) -> Iterator[str]:
     """Yield what the pages of workers, followers and shadows say, as it would have been scraped."""
-    for age in range(0, 1_200, 5):
-        at = now - 1_195 + age
+    for age in range(0, 3_600, 15):  # a week's chart has a point every 1,209 s: the last one may lie that far back
+        at = now - 3_585 + age
         for stage in (*(stage.name for stage in STAGES), "metrics"):
             yield f'up{{job="workers",worker="{stage}-1"}} 1 {at}000'
         for metric in METRICS:
