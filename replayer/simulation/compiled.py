@@ -15,11 +15,9 @@ from shadowtime.services.scheduler import (
     MAX_STARTS,
     NEVER,
     POLICIES,
-    WHOLE,
     LogMachine,
     MachineJobs,
-    MachinePolicy,
-    machine_policy,
+    log_machine,
 )
 from shadowtime.services.scoreboard import PastJobs, PredictedJobs, scores_of_log
 from shadowtime.shared.bounds import MAX_DURATION, MAX_LIVE_JOBS, MAX_TIME
@@ -57,9 +55,9 @@ class _Run(NamedTuple):
     opened: ClusterOpened
     capacity: Sequence[CapacityChanged]
     traits: JobTraits
-    policy: MachinePolicy
     predictor: Any
     jobs: MachineJobs
+    machine: LogMachine
 
 
 def compiled_replay(
@@ -73,20 +71,15 @@ def compiled_replay(
     run = _covered(opened, workload, capacity, traits)
     if run is None:
         return None
-    sizes = [
-        [opened.time, *(change.time for change in capacity)],
-        [opened.processors, *(c.processors for c in capacity)],
-    ]
-    machine = LogMachine(run.policy, run.jobs, np.array(sizes, dtype=np.int64))
-    predicted = None
+    machine, predicted = run.machine, None
     if isinstance(run.predictor, Passthrough):
         machine.plan_as_requested()
     else:
-        predicted = _predicted(run, machine)
+        predicted = _predicted(run)
     machine.run(END)
 
     jobs, starts = run.jobs, machine.starts.copy()
-    if (starts < 0).any():  # a deadlock, which the pipeline explains
+    if not machine.exact or (starts < 0).any():  # a deadlock, which the pipeline explains
         return None
     ends = starts + jobs.run_times
     past = PastJobs(
@@ -100,7 +93,7 @@ def compiled_replay(
     )
     if not _within_limits(past):
         return None
-    return CompiledReplay(scores_of_log(past, opened.processors, capacity, predicted), starts, ends)
+    return CompiledReplay(scores_of_log(past, opened.processors, capacity, machine.chosen, predicted), starts, ends)
 
 
 def _covered(
@@ -116,19 +109,17 @@ def _covered(
     times = [change.time for change in capacity]
     if times != sorted(times) or not _plain(workload, opened.processors, traits):
         return None
-    policy = machine_policy(POLICIES.build(parse(opened.policy)), opened)
     predictor = PREDICTORS.build(parse(opened.runtime))
-    if policy is None or not _only_learns(predictor):
+    if not _only_learns(predictor):
         return None
     columns = {name: np.array(column) for name, column in workload.columns.items()}
     requests = columns["requested_time"]
     requests[requests >= MAX_DURATION] = NEVER
     fields = [columns[name] for name in ("job_number", "submit_time", "processors")]
-    jobs = MachineJobs._make([*fields, requests, np.minimum(columns["run_time"], requests)])
-    work = jobs.processors.astype(np.float64) * np.minimum(requests, MAX_DURATION)
-    if policy.counts_work and work.sum() >= WHOLE:
-        return None
-    return _Run(workload, opened, capacity, traits, policy, predictor, jobs)
+    jobs = MachineJobs._make([*fields, requests, np.minimum(columns["run_time"], requests), columns["user_id"]])
+    sizes = [[opened.time, *times], [opened.processors, *(change.processors for change in capacity)]]
+    machine = log_machine(POLICIES.build(parse(opened.policy)), opened, jobs, np.array(sizes, dtype=np.int64))
+    return None if machine is None else _Run(workload, opened, capacity, traits, predictor, jobs, machine)
 
 
 def _only_learns(predictor: Any) -> bool:
@@ -156,13 +147,13 @@ def _within_limits(jobs: PastJobs) -> bool:
     return bool(at_once.max() <= MAX_STARTS and earlier.max() < MAX_LIVE_JOBS and ends.max() <= MAX_TIME)
 
 
-def _predicted(run: _Run, machine: LogMachine) -> PredictedJobs:
+def _predicted(run: _Run) -> PredictedJobs:
     """Run the machine to its end, and predict each job at its submission from the jobs that have ended by then."""
     submitted: list[JobSubmitted] = [submission(job, run.traits, unchecked) for job in run.workload]
     ended: dict[int, JobEnded] = {}
     predictions: dict[int, RunTimePrediction] = {}
     statuses, run_times = run.workload.columns["status"], run.workload.columns["run_time"]
-    jobs, predictor = run.jobs, run.predictor
+    jobs, predictor, machine = run.jobs, run.predictor, run.machine
     instants, firsts = np.unique(jobs.submit_times, return_index=True)
     in_system: Integers = np.empty(0, dtype=np.int64)
 

@@ -2,7 +2,7 @@
 
 from shadowtime.services.scheduler.explain import Explaining, Following
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.machine import WHOLE, LogMachine, MachineJobs, MachinePolicy, machine_policy
+from shadowtime.services.scheduler.machine import LogMachine, MachineJobs
 from shadowtime.services.scheduler.ordering import ORDERS, WaitingColumns, steady
 from shadowtime.services.scheduler.policies import Easy
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, start, start_heads
@@ -20,4 +20,5 @@ from shadowtime.services.scheduler.tables import (
     fits_each,
     fitting_together,
 )
+from shadowtime.services.scheduler.tuned import log_machine
 from shadowtime.services.scheduler.work_limits import MAX_STARTS

@@ -7,7 +7,7 @@ import numpy as np
 
 from shadowtime.services.scoreboard.all_scores import Tally
 from shadowtime.shared.kernels import Floats, Integers
-from shadowtime.shared.messages import CapacityChanged, JobEnded, JobSubmitted, RunTimePrediction, Scores
+from shadowtime.shared.messages import CapacityChanged, Decided, JobEnded, JobSubmitted, RunTimePrediction, Scores
 
 
 class PastJobs(NamedTuple):
@@ -46,7 +46,11 @@ class PredictedJobs(NamedTuple):
 
 
 def scores_of_log(
-    jobs: PastJobs, processors: int, capacity: Sequence[CapacityChanged], predicted: PredictedJobs | None = None
+    jobs: PastJobs,
+    processors: int,
+    capacity: Sequence[CapacityChanged],
+    chosen: Sequence[Decided] = (),
+    predicted: PredictedJobs | None = None,
 ) -> Scores:
     """Return the scores of a closed replay in which no job was killed, requeued or withdrawn.
 
@@ -56,6 +60,8 @@ def scores_of_log(
     ----------
     processors, capacity
         Size of the machine at the beginning, and its changes in order of time.
+    chosen
+        Decisions in which a portfolio chose its deciding member.
     predicted
         The jobs as messages, if run times were predicted.
 
@@ -78,6 +84,8 @@ def scores_of_log(
     zeros = np.zeros(len(order), dtype=np.int64)
     columns = jobs.submit_times, jobs.start_times, ends, jobs.processors, wanted, jobs.run_times, zeros
     tally.waits.add_all([column[order] for column in columns])
+    for decided in chosen:
+        tally.members.decide(decided)
     instants = np.unique(np.concatenate([jobs.submit_times, ends, [change.time for change in capacity]]))
     tally.scheduling_points, tally.ended_at_limit = len(instants), jobs.cut
     if predicted is None:

@@ -11,9 +11,11 @@ from shadowtime.services.scheduler.machine.event_loop import (
     WAITS,
     Machines,
     advance,
+    follow,
 )
 from shadowtime.services.scheduler.machine.passes import AS_QUEUE, GUARDED, KnownTables, MemberArrays
 from shadowtime.services.scheduler.machine.whole_log import (
+    OUTLASTED,
     WHOLE,
     LogMachine,
     MachineJobs,

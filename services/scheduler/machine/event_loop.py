@@ -115,7 +115,7 @@ def advance_one(
     starts, ends = machines.starts[member], machines.ends[member]
     predicted = known.planned_times[AS_PREDICTED]
     kind = members.passes[member]
-    reservations, freed = reserved.table, reserved.freed
+    reservations, freed, eldest, patience = reserved.table, reserved.freed, reserved.eldest, reserved.patience
     steps = 0
     while steps < most:
         # 1. Find the next instant: an arrival, a change of capacity, a withdrawal or an end.
@@ -187,7 +187,11 @@ def advance_one(
             least = min(least, known.processors[waiting[place]])
         steps += waits
         if waits == 0:
-            freed = False
+            freed, eldest = False, -1
+        else:  # a promise holds while its job has waited longest, also under another configuration
+            if waiting[0] != eldest:
+                eldest, patience = waiting[0], np.inf
+            patience = min(patience, members.patience[member])
         if waits == 0 or (least > counters[FREE] and kind != CONSERVATIVE):
             continue
 
@@ -201,8 +205,10 @@ def advance_one(
             work[:waits],
             running[:runs],
             starts,
+            patience,
         )
-        places, reservations = start_places(member, members, known, state, CarriedPlan(reservations, freed))
+        carried = CarriedPlan(reservations, freed, eldest, patience)
+        places, reservations = start_places(member, members, known, state, carried)
         freed = False
         steps += 20 * (waits + runs)
         if len(places) == 0:
@@ -232,7 +238,7 @@ def advance_one(
 
         counters[WAITS] = left
 
-    return steps, CarriedPlan(reservations, freed)
+    return steps, CarriedPlan(reservations, freed, eldest, patience)
 
 
 @kernel
@@ -243,6 +249,51 @@ def advance(
     withdrawals = bool((known.withdrawn[: known.jobs] >= 0).any())
     for member in range(len(members.kinds)):
         if most > 0:
-            none = CarriedPlan(np.empty((COLUMNS, 0), dtype=np.int64), False)
+            none = CarriedPlan(np.empty((COLUMNS, 0), dtype=np.int64), False, -1, np.inf)
             steps, _ = advance_one(member, now, known, capacity, members, machines, none, withdrawals, most)
             most -= steps
+
+
+@kernel
+def follow(
+    instants: Integers,
+    started: IntegerTable,
+    ended: IntegerTable,
+    known: KnownTables,
+    capacity: IntegerTable,
+    members: MemberArrays,
+    machines: Machines,
+    most: int,
+) -> None:
+    """Run every machine as `advance` at each instant, as if facts became known as they did in the run.
+
+    Parameters
+    ----------
+    started, ended
+        Start times of jobs and their columns in `known`, shape (2, starts); ends, columns and run times, shape
+        (3, ends). Both are in order of time. A start is known after its instant, an end at its instant.
+    known
+        All jobs. Those submitted later than an instant are not known yet. Facts are changed in place.
+    """
+    jobs = starts = ends = 0
+    for now in instants:
+        while jobs < known.jobs and known.submit_times[jobs] <= now:
+            jobs += 1
+        while starts < started.shape[1] and started[0, starts] < now:
+            known.started[started[1, starts]] = started[0, starts]
+            starts += 1
+        while ends < ended.shape[1] and ended[0, ends] <= now:
+            known.run_times[ended[1, ends]] = ended[2, ends]
+            ends += 1
+        so_far = KnownTables(
+            jobs,
+            known.submit_times,
+            known.processors,
+            known.requested_times,
+            known.planned_times,
+            known.bases,
+            known.run_times,
+            known.started,
+            known.withdrawn,
+        )
+        advance(now, so_far, capacity, members, machines, most)

@@ -72,7 +72,7 @@ class PassColumns(NamedTuple):
     """The state of a machine at a pass.
 
     The fields are its time, idle processors and size; its waiting jobs, and the work that overtook them; its running
-    jobs; and the start of each job of the log.
+    jobs; the start of each job of the log; and the patience of the job that has waited longest, in seconds.
     """
 
     now: int
@@ -82,13 +82,20 @@ class PassColumns(NamedTuple):
     work: Floats
     running: Integers
     starts: Integers
+    patience: float
 
 
 class CarriedPlan(NamedTuple):
-    """Reservations of the waiting jobs at the last conservative pass, and whether processors were freed since then."""
+    """State that a machine carries from pass to pass.
+
+    The fields are the reservations of the waiting jobs at the last conservative pass, and whether processors were freed
+    since then; the job that has waited longest, -1 if none; and the least patience that this job was promised.
+    """
 
     table: IntegerTable
     freed: bool
+    eldest: int
+    patience: float
 
 
 @kernel
@@ -193,7 +200,7 @@ def guarded_places(member: int, members: MemberArrays, known: KnownTables, state
         candidates,
         state.work,
         HeldResources(sizes, latest),
-        Guards(members.thresholds[member], members.overtaken[member], members.patience[member]),
+        Guards(members.thresholds[member], members.overtaken[member], state.patience),
     )
     return places
 

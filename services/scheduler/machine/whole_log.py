@@ -40,10 +40,10 @@ from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.settings import ForecastSettings, PolicySettings
 from shadowtime.services.scheduler.tables import CORRECTIONS, REQUESTED, SLOT, UNKNOWN, Queue, enqueue
 from shadowtime.shared.kernels import Integers, IntegerTable
-from shadowtime.shared.messages import ClusterOpened, Envelope
+from shadowtime.shared.messages import ClusterOpened, Decided, Envelope
 
 OUTLASTED = 2
-"""Row of the planned times that a job outlasts with the probability `tau` of the policy."""
+"""First row of the planned times that a job outlasts with a probability `tau`."""
 
 WHOLE = 1 << 53
 """Sums of whole numbers below this are exact in floating point, in whatever order they are added."""
@@ -55,7 +55,8 @@ class MachinePolicy(NamedTuple):
     members: MemberArrays
     orders: tuple[tuple[Ordering, Key], ...]
     settings: PolicySettings
-    tau: float = 0.0
+    taus: tuple[float, ...] = ()
+    """Probabilities with which a job outlasts its planned time. Each adds a row of planned times."""
 
     @property
     def counts_work(self) -> bool:
@@ -81,6 +82,7 @@ def machine_policy(policy: Policy, opened: ClusterOpened) -> MachinePolicy | Non
     orders = settings if isinstance(settings, OrderedSettings) else OrderedSettings()
     weight = float(getattr(settings, "weight", 0.0))
     tau = float(getattr(settings, "tau", 0.0))
+    taus = (tau,) if tau else ()
     if kind in (Easy, EasySjbf, Wfp):
         passes = EASY
     elif kind is Guarded:
@@ -94,7 +96,7 @@ def machine_policy(policy: Policy, opened: ClusterOpened) -> MachinePolicy | Non
     else:
         return None
     try:
-        return _configured(passes, settings, orders, on_requests=on_requests, weight=weight, tau=tau, opened=opened)
+        return _configured(passes, settings, orders, on_requests=on_requests, weight=weight, taus=taus, opened=opened)
     except ValueError:  # the order has no compiled form
         return None
 
@@ -112,7 +114,7 @@ def _configured(
     *,
     on_requests: bool,
     weight: float,
-    tau: float,
+    taus: tuple[float, ...],
     opened: ClusterOpened,
 ) -> MachinePolicy:
     """Return the configuration. Raises `ValueError` if an order has no compiled form."""
@@ -128,20 +130,20 @@ def _configured(
         kind = AS_SUBMITTED
 
     unweighted = ORDERS["fcfs"]
-    whole = passes, kind, 0, candidate_kind, 1, OUTLASTED if tau else AS_REQUESTED if on_requests else AS_PREDICTED
+    whole = passes, kind, 0, candidate_kind, 1, OUTLASTED if taus else AS_REQUESTED if on_requests else AS_PREDICTED
     guards = orders.threshold, getattr(settings, "overtaken", np.inf), getattr(settings, "patience", np.inf)
     weights = [0.0 if of is unweighted else weight for of in (ordering.key, ordering.candidate_key)]
     columns = [np.array([number], dtype=np.int64) for number in whole]
     columns += [np.array([number], dtype=np.float64) for number in (*guards, *weights)]
     members = MemberArrays._make([*columns, np.array(CORRECTIONS[settings.fallback], dtype=np.int64)])
-    return MachinePolicy(members, ((ordering, key), (ordering, candidate_key)), settings, tau)
+    return MachinePolicy(members, ((ordering, key), (ordering, candidate_key)), settings, taus)
 
 
 class MachineJobs(NamedTuple):
     """All jobs of a log in order of (submit time, job number), as arrays of shape (jobs,).
 
     `requested_times` is `NEVER` for a job without a limit. `run_times` are the run times that end jobs, in seconds: at
-    most the request.
+    most the request. `users` are numbers; jobs of an unknown user share one.
     """
 
     numbers: Integers
@@ -149,6 +151,7 @@ class MachineJobs(NamedTuple):
     processors: Integers
     requested_times: Integers
     run_times: Integers
+    users: Integers
 
 
 class LogMachine:
@@ -165,7 +168,7 @@ class LogMachine:
     >>> opened = ClusterOpened(time=0, cluster="c", processors=4, policy="fcfs", mode="closed")
     >>> policy = machine_policy(Fcfs(ForecastSettings()), opened)
     >>> times = np.array([60, 60])
-    >>> jobs = MachineJobs(np.array([1, 2]), np.array([0, 5]), np.array([4, 1]), times, times)
+    >>> jobs = MachineJobs(np.array([1, 2]), np.array([0, 5]), np.array([4, 1]), times, times, np.ones(2))
     >>> machine = LogMachine(policy, jobs, np.array([[0], [4]]))
     >>> machine.plan_as_requested()
     >>> machine.run(1000)
@@ -176,9 +179,11 @@ class LogMachine:
     def __init__(self, policy: MachinePolicy, jobs: MachineJobs, capacity: IntegerTable) -> None:
         self.policy, self.jobs, self.capacity = policy, jobs, capacity
         count = len(jobs.numbers)
-        self.measures = RunTimeMeasures((policy.tau,))
-        self.planned: IntegerTable = np.empty((3, count), dtype=np.int64)
+        self.measures = RunTimeMeasures(policy.taus)
+        self.planned: IntegerTable = np.empty((OUTLASTED + len(policy.taus), count), dtype=np.int64)
         self.bases = np.empty((len(policy.orders), count))
+        self.exact = True
+        """Whether all decisions so far are those of the pipeline."""
         self.known_to = 0
         """Number of jobs with planned times. Later jobs have not arrived yet."""
         self._none: Integers = np.full(count, -1, dtype=np.int64)
@@ -191,13 +196,18 @@ class LogMachine:
             np.full((1, count), -1, dtype=np.int64),
         )
         self._machines.counters[0, [CLOCK, FREE]] = capacity[:, 0]
-        self._reserved = CarriedPlan(np.empty((COLUMNS, 0), dtype=np.int64), False)
+        self._reserved = CarriedPlan(np.empty((COLUMNS, 0), dtype=np.int64), False, -1, np.inf)
 
     @property
     def starts(self) -> Integers:
         """The start of each job in seconds; -1 for a job that has not started."""
         starts: Integers = self._machines.starts[0]
         return starts
+
+    @property
+    def chosen(self) -> list[Decided]:
+        """Decisions in which a portfolio chose its deciding member; empty for a policy with one configuration."""
+        return []
 
     def plan_as_requested(self) -> None:
         """Plan all jobs with their requests."""
@@ -221,8 +231,8 @@ class LogMachine:
         there = slice(self.known_to, self.known_to + len(queue))
         self.planned[AS_REQUESTED, there] = queue.requested_time
         self.planned[AS_PREDICTED, there] = queue.predicted_time
-        if self.policy.tau:
-            self.planned[OUTLASTED, there] = self.measures.outlasted(queue)[0]
+        if self.policy.taus:
+            self.planned[OUTLASTED:, there] = self.measures.outlasted(queue)
         for row, (ordering, key) in enumerate(self.policy.orders):
             self.bases[row, there] = ordering.keys(key, 0, queue)
         self.known_to += len(queue)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.scheduler.machine import AS_PREDICTED, AS_REQUESTED, KnownTables
+from shadowtime.services.scheduler.machine import KnownTables
 from shadowtime.services.scheduler.ordering import Key, Ordering, RunTimeMeasures
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.tables import SLOT, Queue, Running
@@ -97,11 +97,9 @@ class JobLog:
     def observe(self, event: Event) -> None:
         """Record an event until the next scheduling point."""
         if isinstance(event, JobSubmitted):
-            user = self.users.get(event.user_id, len(self.users))
-            if user < MAX_USERS:
-                self.users[event.user_id] = user
+            user = self.user(event.user_id)
             before = [update for update in self.news.get(event.job_number, ()) if update.user is None]
-            self.news[event.job_number] = [*before, JobUpdate(min(user, MAX_USERS))]
+            self.news[event.job_number] = [*before, JobUpdate(user)]
         elif isinstance(event, JobWithdrawn):
             self._end(event.job_number, JobUpdate(withdrawn=event.time))
         elif isinstance(event, JobEnded):
@@ -113,6 +111,13 @@ class JobLog:
             self._last(event.job_number).started = event.time
         elif isinstance(event, JobSuspended):  # the elapsed run time is unknown until the job resumes
             self._last(event.job_number).started = -1
+
+    def user(self, user_id: int | None) -> int:
+        """Return the index of a user, which is new at the first call."""
+        index = self.users.get(user_id, len(self.users))
+        if index < MAX_USERS:
+            self.users[user_id] = index
+        return min(index, MAX_USERS)
 
     def _last(self, number: int) -> JobUpdate:
         return self.news.setdefault(number, [JobUpdate()])[-1]
@@ -200,18 +205,23 @@ class JobLog:
             if row is not None and self.size + len(new) < self.most:
                 new.add(row[: SLOT + 1])
 
-        size = self.size + len(new)
+        numbers = new.job_number.tolist()
+        facts = np.stack((new.submit_time, new.processors, new.requested_time))
+        planned = np.concatenate((np.stack((new.requested_time, new.predicted_time)), self.measures.outlasted(new)))
+        bases = np.array([ordering.keys(key, now, new) for ordering, key in self.bases]).reshape(-1, len(new))
+        self.extend(numbers, facts, [users[number] for number in numbers], planned, bases)
+
+    def extend(
+        self, numbers: list[int], facts: IntegerTable, users: list[int], planned: IntegerTable, bases: FloatTable
+    ) -> None:
+        """Append jobs: their numbers; submit times, processors and limits, shape (3, jobs); and their other columns."""
+        size = self.size + len(numbers)
         tables = (self.facts, self.planned, self.numbers)
         self.facts, self.planned, self.numbers = (grown(table, size) for table in tables)
         there = slice(self.size, size)
-        numbers = new.job_number.tolist()
-        self.facts[[SUBMITTED, PROCESSORS, LIMIT], there] = new.submit_time, new.processors, new.requested_time
+        self.facts[[SUBMITTED, PROCESSORS, LIMIT], there] = facts
         self.facts[[RUN_TIME, STARTED, WITHDRAWN], there] = -1
-        self.facts[USER, there] = [users[number] for number in numbers]
-        self.planned[AS_REQUESTED, there] = new.requested_time
-        self.planned[AS_PREDICTED, there] = new.predicted_time
-        self.planned[2:, there] = self.measures.outlasted(new)
-        for at, (ordering, key) in enumerate(self.bases):
-            self.numbers[at, there] = ordering.keys(key, now, new)
+        self.facts[USER, there] = users
+        self.planned[:, there], self.numbers[:, there] = planned, bases
         self.index.update(zip(numbers, range(self.size, size), strict=True))
         self.size = size

@@ -127,8 +127,10 @@ class Tuned(Policy):
         self.shadows = SimulatedMachines(self.portfolio, settings)
         self.overtaken = BypassedWork()
         self.processors = 0
-        self.member = min(1, len(self.portfolio) - 1)
-        """Index of the deciding member; at first, the member with the first order and the first threshold."""
+        self.first_member = min(1, len(self.portfolio) - 1)
+        """Index of the member with the first order and the first threshold, which decides until the first choice."""
+        self.member = self.first_member
+        """Index of the deciding member."""
         self.next_choice = 0
         self.promise: tuple[int, float] | None = None
         """The job that has waited longest, and the least patience that a member has promised it, in seconds."""
@@ -158,9 +160,7 @@ class Tuned(Policy):
         self.shadows.advance(now, queue, running)
         outputs: list[Output] = []
         if now >= self.next_choice:
-            every = self.settings.every
-            self.next_choice += every * ((now - self.next_choice) // every + 1)
-            outputs.extend(self._choose(now))
+            outputs.extend(self.choose(now))
 
         work = self.overtaken.of(queue, running)
         decides = self.passes[self.member]
@@ -199,12 +199,13 @@ class Tuned(Policy):
         self.promise = eldest, patience
         return patience
 
-    def _choose(self, now: int) -> list[Chosen]:
-        """Choose the deciding member, and return the standings of all members.
+    def choose(self, now: int) -> list[Chosen]:
+        """Choose the deciding member, and return the standings of all members. The machines must be advanced to `now`.
 
         While too few jobs have ended on all machines, keep the member and return nothing.
         """
-        shadows = self.shadows
+        shadows, every = self.shadows, self.settings.every
+        self.next_choice += every * ((now - self.next_choice) // every + 1)
         shadows.settle(now)
         jobs = int(shadows.counts.sum())
         if jobs < self.settings.least:

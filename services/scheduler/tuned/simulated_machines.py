@@ -14,12 +14,14 @@ from shadowtime.services.scheduler.machine import (
     CLOCK,
     FREE,
     GUARDED,
+    OUTLASTED,
     RUNS,
     WAITS,
     KnownTables,
     Machines,
     MemberArrays,
     advance,
+    follow,
 )
 from shadowtime.services.scheduler.ordering import ORDERS, Key, Ordering, compiled
 from shadowtime.services.scheduler.settings import PolicySettings
@@ -127,23 +129,25 @@ class SimulatedMachines:
 
     def __init__(self, members: Sequence[PortfolioMember], settings: PolicySettings) -> None:
         self.count = len(members)
+        self.taus = tuple(sorted({member.settings.tau for member in members} - {0.0}))
         bases: list[tuple[Ordering, Key]] = []
         rows: dict[tuple[str, str], int] = {}
-        taus = sorted({member.settings.tau for member in members} - {0.0})
         columns, guards = [], []
         for _, member, predicted in members:
             kind, key = compiled(ORDERS[member.queue])
             row = rows.setdefault((member.queue, member.by), len(bases))
             if row == len(bases):
                 bases.append((Ordering(member), key))
-            plan = 2 + taus.index(member.tau) if member.tau else AS_PREDICTED if predicted else AS_REQUESTED
+            plan = AS_PREDICTED if predicted else AS_REQUESTED
+            if member.tau:
+                plan = OUTLASTED + self.taus.index(member.tau)
             columns.append((GUARDED, kind, row, AS_QUEUE, row, plan))
             guards.append((member.threshold, member.overtaken, member.patience, 0.0, 0.0))
 
         whole, parts = np.array(columns, dtype=np.int64).T, np.array(guards, dtype=np.float64).T
         corrections = np.empty(0, dtype=np.int64)
         self.members = MemberArrays._make([*np.ascontiguousarray(whole), *np.ascontiguousarray(parts), corrections])
-        self.jobs = JobLog(bases, tuple(taus), settings, MAX_OPEN)
+        self.jobs = JobLog(bases, self.taus, settings, MAX_OPEN)
         self.counters: IntegerTable = np.zeros((self.count, 6), dtype=np.int64)
         self.waiting: IntegerTable = np.zeros((self.count, GROWTH), dtype=np.int64)
         self.running: IntegerTable = np.zeros((self.count, GROWTH), dtype=np.int64)
@@ -175,11 +179,31 @@ class SimulatedMachines:
         if jobs.size + len(jobs.news) > MAX_OPEN:
             self.settle(now)
         jobs.take_in(now, queue, running)
-        self.waiting, self.running = grown(self.waiting, jobs.size), grown(self.running, jobs.size)
-        self.work = grown(self.work, jobs.size)
-        self.starts, self.ends = grown(self.starts, jobs.size, -1), grown(self.ends, jobs.size, -1)
+        self._grow()
         advance(now, jobs.known, self.capacity, self.members, self._machines, MACHINE_STEPS)
-        if over := int(self.counters[:, CHANGED].min()):  # all machines are past these changes
+        self._forget_changes()
+
+    def follow(self, instants: Integers, started: IntegerTable, ended: IntegerTable) -> None:
+        """Run every machine as `advance` at each of these instants; `started` and `ended` as in the kernel `follow`.
+
+        All jobs and changes of capacity up to the last instant must be in the tables.
+        """
+        self._grow()
+        arrays = self.capacity, self.members, self._machines
+        follow(instants, started, ended, self.jobs.known, *arrays, MACHINE_STEPS)
+        self._forget_changes()
+
+    def _grow(self) -> None:
+        """Make room in the tables for all jobs."""
+        size = self.jobs.size
+        self.waiting, self.running, self.work = (
+            grown(table, size) for table in (self.waiting, self.running, self.work)
+        )
+        self.starts, self.ends = grown(self.starts, size, -1), grown(self.ends, size, -1)
+
+    def _forget_changes(self) -> None:
+        """Drop the changes of capacity that all machines are past."""
+        if over := int(self.counters[:, CHANGED].min()):
             self.capacity = np.ascontiguousarray(self.capacity[:, over:])
             self.counters[:, CHANGED] -= over
 
