@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.kernels.terminations import condition, conditional
+from shadowtime.services.scheduler.kernels.terminations import (
+    Distributions,
+    condition,
+    conditional,
+    ends_of,
+    refined_edges,
+)
 from shadowtime.shared.distributions.histogram import BINS, EDGES
 from shadowtime.testing.examples import examples
 from tests.conformance.vectors.vector import vector
@@ -87,3 +93,15 @@ def test_the_first_bin_is_whole_in_the_first_second() -> None:
 def test_without_request_a_job_that_outlives_everything_never_ends() -> None:
     times, left = conditional(np.array([0.0, 1.0]), 5.0, math.inf)
     assert (times.tolist(), left.tolist()) == ([math.inf], [1.0])
+
+
+@pytest.mark.parametrize("points", [2, 5])
+def test_finer_bins_share_the_mass_of_a_bin_equally(points: int) -> None:
+    masses = np.arange(1.0, BINS + 1.0) / np.arange(1.0, BINS + 1.0).sum()
+    distributions = Distributions(masses[np.newaxis], refined_edges(points), False)
+    times, probabilities = ends_of(1_000, 1_000, 0, 10**15, 0, distributions)
+    assert times.tolist() == (1_000 + refined_edges(points)[1:]).tolist()
+    assert probabilities[0] == pytest.approx(masses[0])
+    for number in range(1, BINS):
+        shares = probabilities[1 + (number - 1) * points : 1 + number * points]
+        assert shares == pytest.approx([masses[number] / points] * points)

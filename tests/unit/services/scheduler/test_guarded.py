@@ -128,3 +128,14 @@ def test_an_order_that_gives_too_few_keys_fails_and_no_kernel(monkeypatch: pytes
             ordering.rows(0, queue)
     monkeypatch.setattr(ordering, "key", lambda waiting: -waiting.queue.job_number)
     assert ordering.keys(ordering.key, 0, queue).dtype == np.float64
+
+
+def test_a_candidate_behind_the_head_does_not_delay_the_job_that_has_waited_longest() -> None:
+    """Job 4 would fit beside job 3, the head, but not beside job 2, which needs the whole machine at 20."""
+    jobs = workload(
+        8, [TraceRow(1, 0, 6, 20, 20), TraceRow(2, 1, 8, 100, 100), TraceRow(3, 2, 4, 5, 5), TraceRow(4, 3, 2, 50, 50)]
+    )
+    patient, impatient = (starts(events(f"guarded:queue=spf,patience={seconds}", jobs)) for seconds in (10_000, 15))
+    assert patient[4] == 3
+    assert impatient[2] == 20
+    assert impatient[4] == 120
