@@ -5,19 +5,20 @@ References
 docs/algorithms.md#fitted-sites (ours).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from shadowtime.replayer.analysis.schedule_difference import starts_of
+from shadowtime.replayer.analysis.start_accuracy import StartAccuracy
 from shadowtime.replayer.comparison import RunPlan
 from shadowtime.replayer.logs import Workload, real_starts
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler import spelled
 from shadowtime.shared.errors import TraceError
-from shadowtime.shared.formatting import DAY
+from shadowtime.shared.formatting import DAY, percent
 
 SCALE = 1000
 """Weight of a job's age in its priority. Other weights are relative to it."""
@@ -105,3 +106,22 @@ def fit(workload: Workload, jobs: int, say: Callable[[str], None]) -> Tried:
             best = min(best, tried, key=lambda candidate: candidate.loss)
 
     return best
+
+
+def require_better(fitted: StartAccuracy, others: Sequence[StartAccuracy]) -> None:
+    """Check that no other policy meets more of the later starts within a minute, alone or step by step.
+
+    Raises
+    ------
+    TraceError
+        If one does. The message has both shares.
+    """
+    for way, measure in (("", "within_minute"), ("step by step, ", "stepped_within_minute")):
+        other = max(others, key=lambda row: float(getattr(row, measure)))
+        ours, theirs = (float(getattr(row, measure)) for row in (fitted, other))
+        if ours < theirs:
+            raise TraceError(
+                f"no file was written: {way}the fit meets {percent(ours)} of the later starts within a minute, and "
+                f"{other.policy} {percent(theirs)}; use {other.policy}, fit on more jobs with --train, or export the "
+                "real settings with slurm-site"
+            )

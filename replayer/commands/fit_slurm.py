@@ -30,12 +30,13 @@ def command(
     """Fit the settings of the policy slurm to the starts of a site, and report the accuracy on later jobs.
 
     The fit uses the beginning of the log. The report covers its second half, next to EASY and Slurm's defaults.
+    If one of these meets more starts within a minute, alone or step by step, no file is written.
     """
     with lasting_imports():
         import numpy as np
         from rich.console import Console
 
-        from shadowtime.replayer.analysis import fit, met_by, met_table, policy_of, toml_of
+        from shadowtime.replayer.analysis import fit, met_by, met_table, policy_of, require_better, toml_of
         from shadowtime.replayer.arguments import Preparation, read_cluster
         from shadowtime.replayer.comparison import RunPlan
         from shadowtime.replayer.simulation import Machine
@@ -46,13 +47,14 @@ def command(
     cluster = read_cluster(log, Preparation(None, filter_, "as-logged", jobs, reading=reading), say, Machine.name)
     workload = cluster.workload
     best = fit(workload, train, say)
-    with result_file(output) as file:
-        file.write("\n".join([*toml_of(best.keys), ""]).encode())
     later = np.arange(len(workload)) >= len(workload) // 2
     policies = {"fitted": policy_of(best.keys), "slurm": "slurm", "easy": "easy"}
     rows = [met_by(RunPlan(name, cluster.name, workload, configure(spec)), later) for name, spec in policies.items()]
     title = f"{cluster.name}: its {rows[0].jobs:,} later jobs, real mean wait {duration(rows[0].real_mean_wait)}"
     Console(highlight=False, markup=False, emoji=False).print(met_table(title, rows))
+    require_better(rows[0], rows[1:])
+    with result_file(output) as file:
+        file.write("\n".join([*toml_of(best.keys), ""]).encode())
 
 
 app = application(command)

@@ -12,6 +12,7 @@ from shadowtime.replayer.analysis.schedule_difference import starts_of
 from shadowtime.replayer.analysis.slurm_fit import first_of, fit
 from shadowtime.replayer.analysis.start_accuracy import measure_start_accuracy, met_by
 from shadowtime.replayer.commands.check_starts import check_starts
+from shadowtime.replayer.commands.fit_slurm import command as fit_slurm
 from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.other_schedule import real_starts
 from shadowtime.replayer.logs.swf import read_swf, write_swf
@@ -91,3 +92,28 @@ def test_the_command_tells_each_policy(tmp_path: Path) -> None:
     assert [row["policy"] for row in rows] == ["fcfs", "easy"]
     assert rows[0]["within_minute"] == 2 / 3
     assert rows[0]["stepped_within_minute"] == 1, "on a machine that is really too full each job is 49 s late"
+
+
+def fitted(workload: Workload, folder: Path) -> tuple[int, str, bool]:
+    """Fit a log with the command. Return its exit status, its output, and whether it wrote the file."""
+    names = ("job_number", "submit_time", "processors", "run_time", "requested_time", "wait_time")
+    rows = zip(*(workload.columns[name].tolist() for name in names), strict=True)
+    trace = trace_of(*(job(number, **dict(zip(names[1:], row, strict=True))) for number, *row in rows))
+    write_swf(folder / "log.swf", trace.header, trace.table)
+    arguments = [f"{folder / 'log.swf'}@{workload.processors}", "-o", str(folder / "site.toml")]
+    result = CliRunner().invoke(application(fit_slurm), arguments)
+    return result.exit_code, result.output + str(result.exception), (folder / "site.toml").exists()
+
+
+def test_a_fit_that_is_worse_than_easy_is_not_written(tmp_path: Path) -> None:
+    """The site had no backfilling in the first half of the log, to which the settings are fitted."""
+    before, after = recorded_under("slurm:backfill=no", 140), recorded_under("easy", 140)
+    waits = np.where(np.arange(140) < 70, *(part.columns["wait_time"] for part in (before, after)))
+    status, text, written = fitted(replace(after, columns={**after.columns, "wait_time": waits}), tmp_path)
+    assert (status, written) == (1, False), text
+    assert "no file was written" in text
+
+
+def test_a_fit_that_is_better_is_written(tmp_path: Path) -> None:
+    status, text, written = fitted(recorded_under("slurm:backfill=no,weight_age=1000"), tmp_path)
+    assert (status, written) == (0, True), text
