@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import lzma
 import zipfile
 from pathlib import Path
@@ -376,6 +377,78 @@ def test_a_damaged_row_harms_no_other(
     extra = (kind == "json") + 30
     left = sum(count for count, _ in trace.left_out.values())
     assert len(found) + left >= extra or not rows[at].strip()
+
+
+def assert_one_lost(trace: Trace, numbers: list[int], at: int) -> None:
+    """Assert that every job but one is in a trace, and that this one is there or counted."""
+    read = trace.table[:, 0].tolist()
+    assert {*numbers[:at], *numbers[at + 1 :]} <= {*read}
+    assert len(read) + sum(count for count, _ in trace.left_out.values()) >= len(numbers)
+
+
+NUMBERS = list(range(2000, 2030))
+
+
+@given(damage=DAMAGE, at=st.integers(0, 29), cut=st.integers(0, 200))
+def test_a_damaged_line_of_fixed_width_harms_no_other(
+    tmp_path_factory: pytest.TempPathFactory, damage: str, at: int, cut: int
+) -> None:
+    text = "\n".join([HEAD, *(SACCT_ROW.format(number) for number in NUMBERS)])
+    head, dashes, *rows = fixed_width(text).splitlines()
+    rows[at] = rows[at][:cut] + damage + rows[at][cut + 5 :]
+    trace = trace_of(tmp_path_factory.mktemp("damaged"), "\n".join([head, dashes, *rows, ""]))
+    if rows[at].strip():
+        assert_one_lost(trace, NUMBERS, at)
+    else:
+        assert_one_lost(trace, NUMBERS[:at] + NUMBERS[at + 1 :], 0)
+
+
+def answered(number: int) -> dict[str, Any]:
+    """Return a job as `sacct --json` prints it."""
+    return {
+        "job_id": number,
+        "state": {"current": ["COMPLETED"]},
+        "time": {"submission": 1795325473, "eligible": 1795325473, "start": 1795325480, "end": 1795325540}
+        | {"elapsed": 60, "limit": {"set": True, "infinite": False, "number": 2}},
+        "tres": {name: [{"type": "cpu", "name": "", "count": 4}] for name in ("requested", "allocated")},
+        "user": "u1",
+        "array": {"job_id": 0, "task_id": {"set": False, "number": 0}, "task": ""},
+    }
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    value=VALUES, path=st.sampled_from(["job_id", "state", "time", "tres", "user", "array", "time.start", "time.limit"])
+)
+def test_a_damaged_job_of_sacct_json_harms_no_other(
+    tmp_path_factory: pytest.TempPathFactory, value: object, path: str
+) -> None:
+    jobs = [answered(number) for number in NUMBERS]
+    outer, _, inner = path.partition(".")
+    if inner:
+        jobs[7][outer][inner] = value
+    else:
+        jobs[7][outer] = value
+    trace = trace_of(tmp_path_factory.mktemp("damaged"), json.dumps({"jobs": jobs}), "log.json")
+    assert_one_lost(trace, NUMBERS, 7)
+
+
+@given(value=st.none() | st.text(max_size=20), column=st.sampled_from(TABLE.strip().split(",")), at=st.integers(0, 29))
+def test_a_damaged_cell_of_parquet_harms_no_other(
+    tmp_path_factory: pytest.TempPathFactory, value: str | None, column: str, at: int
+) -> None:
+    names, rows = TABLE.strip().split(","), [CSV_ROW.format(number).split(",") for number in NUMBERS]
+    cells: dict[str, list[str | None]] = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    cells[column][at] = value
+    path = tmp_path_factory.mktemp("damaged") / "log.parquet"
+    parquet.write_table(pyarrow.table(cells), path)
+    assert_one_lost(read_trace(path, Reading(columns=parse_columns([MAPPED]))), NUMBERS, at)
 
 
 @pytest.mark.parametrize("kind", ["sacct", "sacct with commas", "csv"])
