@@ -1,0 +1,6 @@
+// What scrolls sideways can be reached with the keyboard. The theme wraps tables after a page has loaded.
+document$.subscribe(() =>
+  setTimeout(() => {
+    for (const region of document.querySelectorAll(".md-typeset__scrollwrap, pre > code")) region.tabIndex = 0;
+  }),
+);
