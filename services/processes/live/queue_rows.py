@@ -119,7 +119,10 @@ def seen_by(viewer: Viewer, view: LiveView, words: ClusterWords) -> Sees:
 
 
 def restricted(state: dict[str, Any], view: LiveView, sees: Sees, rows: dict[int, dict[str, Any]]) -> dict[str, Any]:
-    """Return the state of a page without the rows of jobs that are not seen. Sums over all jobs stay."""
+    """Return the state of a page without the rows of jobs that are not seen. Sums over all jobs stay.
+
+    `names_in` the restricted state are the names that may be shown.
+    """
 
     def known(number: object) -> bool:
         return isinstance(number, int) and number in view.stories and sees(view.stories[number])

@@ -1,5 +1,5 @@
 // Who waits and why, who runs until when, what was decided.
-import {address, element, find, keyed, link, say, sentence, show, style} from "./dom.js";
+import {address, element, find, jobId, keyed, link, say, sentence, show, style, userName} from "./dom.js";
 import {count, duration, percent} from "./format.js";
 
 function row(...cells) {
@@ -24,9 +24,9 @@ function lines(cell, ...texts) {
 
 function jobAndUser(cell, run, number, user) {
   if (!cell.firstChild) cell.append(element("a"), element("a", "user"));
-  link(cell.firstChild, address(run, {job: number}), String(number));
+  link(cell.firstChild, address(run, {job: number}), jobId(number));
   show(cell.lastChild, user !== null);
-  if (user !== null) link(cell.lastChild, address(run, {find: user}), `user ${user}`);
+  if (user !== null) link(cell.lastChild, address(run, {find: `user ${userName(user)}`}), `user ${userName(user)}`);
 }
 
 // What is said of a prediction that does not hold, a line below it; `since` is a second of the log.
@@ -114,7 +114,7 @@ export function drawDecisions(state, clock) {
   }, (item, [time, job, kind, what, because]) => {
     style(item, kind.replace(" ", "-"));
     say(item.firstChild, clock.short(time));
-    sentence(item.lastChild.firstChild, job === null ? what : `job ${job} ${what}`, state.run);
+    sentence(item.lastChild.firstChild, job === null ? what : `job ${jobId(job)} ${what}`, state.run);
     sentence(item.lastChild.lastChild, because && `: ${because}`, state.run);
   });
   show(find("no-decisions"), newest.length === 0);

@@ -224,10 +224,11 @@ def test_advice_is_advice_and_told_once_for_each_job() -> None:
 
 def test_jobs_are_found_by_number_and_by_user() -> None:
     view = view_of(*(submitted(number, 1) for number in range(1, 10)))
-    told = matches(view, 1)
+    told = matches(view, "1")
     assert told["job"][0] == 1
     assert (told["count"], [each[0] for each in told["jobs"]]) == (3, [7, 4, 1])
-    assert matches(view, 77) == {"number": 77, "job": None, "count": 0, "jobs": []}
+    nothing: dict[str, Any] = {"of": "user", "name": "77", "also": [], "job": None, "count": 0, "jobs": []}
+    assert matches(view, "77") == nothing
 
 
 @pytest.fixture(scope="module")
