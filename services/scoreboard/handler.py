@@ -31,7 +31,7 @@ from shadowtime.shared.messages import (
     name_label,
 )
 from shadowtime.shared.spec import parse
-from shadowtime.shared.stages import RunningJob, StageHandler
+from shadowtime.shared.stages import RunningJob, StageHandler, new_request
 
 
 class Scoreboard(StageHandler):
@@ -106,6 +106,8 @@ class Scoreboard(StageHandler):
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
         """Record the new predictions. Keep the forecast of the submission, and its bounds unless the queue changes."""
+        if new_request(changed).keys() == {"site_reason"}:
+            return envelope
         self.tally.happenings["changed"] += 1
         self._count_late(changed)
         if envelope.run_time is not None:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Protocol, runtime_checkable
 from pydantic import Field
 
 from shadowtime.shared.bounds import MAX_RISKS
-from shadowtime.shared.messages.base import AtMost, Count, FrozenModel, SpecText, Whole
+from shadowtime.shared.messages.base import AtMost, Count, FrozenModel, Name, SpecText, Whole
 from shadowtime.shared.messages.envelope import Envelope
 from shadowtime.shared.messages.job_events import Outcome
 from shadowtime.shared.messages.predictions import Probability
@@ -137,6 +137,7 @@ class Explanation(FrozenModel):
         description="of a waiting job: the site lets it not start; the machine is too small now; more of a resource "
         "must be free; it fits, and the head of the queue goes first; it fits, and the next pass may start it",
     )
+    site_reason: Name | None = Field(default=None, description="why it waits, as the site's own scheduler says")
     asked: Count | None = Field(default=None, description="how much it asks for of the resource that it waits for")
     free: Whole | None = Field(default=None, description="how much of that is free")
     ahead: Ahead | None = None

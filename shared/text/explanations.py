@@ -186,6 +186,8 @@ class _Words:
             yield ahead(why.ahead, self.job_id)
         if why.waits_for is not None:
             yield self.waits_for()
+        if why.site_reason is not None and why.waits_for != "site":
+            yield f"The site's own scheduler gives the reason {plain(why.site_reason)}."
         if why.shadow is not None:
             yield self.shadow(why.shadow)
         if why.ends is not None:
@@ -208,7 +210,9 @@ class _Words:
         why = self.why
         match why.waits_for:
             case "site":
-                return "The site lets it not start for now, for a reason of its own such as a limit on its user."
+                if why.site_reason is None:
+                    return "The site lets it not start for now, for a reason of its own such as a limit on its user."
+                return f"The site lets it not start for now: {plain(why.site_reason)}."
             case "pass" if why.obeyed:
                 return "It fits, and the next pass starts it, unless something comes before that."
             case "pass":

@@ -78,6 +78,7 @@ class NameTable:
             "memory": observation.memory,
             "gpus": observation.gpus,
             "blocked": observation.blocked or None,
+            "site_reason": observation.reason or None,
         }
 
     def take_fresh(self) -> dict[str, bytes]:

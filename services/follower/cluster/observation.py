@@ -66,6 +66,8 @@ class JobObservation:
     blocked: bool = False
     resized: tuple[tuple[int, int], ...] = ()
     """Times and new numbers of processors of its resizes, after its start."""
+    reason: str = ""
+    """The reason that the cluster gives for its wait."""
 
     def plain(self) -> list[Any]:
         """Return all fields as plain values."""

@@ -18,7 +18,7 @@ from shadowtime.shared.bounds import MAX_INTEGER
 from shadowtime.shared.cluster import LIMIT, OUTCOMES
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.messages import Outcome
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import plain, quote
 
 FIELDS = (
     *("JobID", "ArrayJobID", "ArrayTaskID", "State", "SubmitTime", "EligibleTime", "StartTime", "EndTime"),
@@ -82,6 +82,9 @@ SYMBOLS = {"*": "not_responding", "~": "powered_down", "#": "powering_up", "%": 
 
 TIER = 2**32
 """Weight of a tier. It exceeds every priority within a tier."""
+
+MAX_REASON = 100
+"""Characters of a reason that are kept."""
 
 MAX_HOSTS = 100_000
 """Largest range of hosts that is spelled out."""
@@ -188,10 +191,21 @@ def _observation(values: Mapping[str, str]) -> JobObservation | None:
         expected=start if state == "waiting" and values["State"] != BOOTS else None,
         blocked=state == "waiting"
         and (values["State"] == BOOTS or values["Reason"].split(" ")[0].strip("()") not in FREE),
+        reason=reason_of(values["Reason"]) if state == "waiting" else "",
     )
     if status is None and state == "over":
         observation.outcome = _guessed(observation, number("exit_code"))
     return observation
+
+
+def reason_of(text: str) -> str:
+    """Return the reason that squeue prints for a wait, without its list of nodes; an empty text if there is none.
+
+    >>> reason_of("(ReqNodeNotAvail, UnavailableNodes:n[01-09])"), reason_of("None"), reason_of("Priority")
+    ('ReqNodeNotAvail', '', 'Priority')
+    """
+    reason = plain(text.strip().strip("()").partition(", UnavailableNodes")[0])
+    return "" if reason in ("None", "N/A") else reason[:MAX_REASON]
 
 
 def _state_of(text: str) -> tuple[State | None, int | None]:

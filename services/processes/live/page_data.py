@@ -135,6 +135,7 @@ def _waiting(view: LiveView, story: Story, sees: Sees, words: ClusterWords) -> d
         "starts": None if starts is None else starts.model_dump(),
         "untrusted": view.trust.marks(story),
         "why": view.brief(job.job_number, naming(view, words.job, sees)),
+        "site": None if job.blocked else job.site_reason,
     }
 
 

@@ -35,6 +35,7 @@ class QueueRow(FrozenModel):
     starts: StartOutlook | None = Field(default=None, description="of a waiting job: when it starts")
     text: str = Field(default="", description="of a waiting job: the same in words")
     reason: str = Field(default="", description="of a waiting job: why it waits")
+    site_reason: str = Field(default="", description="of a waiting job: why it waits, as the site's scheduler says")
     started: Whole | None = Field(default=None, description="of a running job")
     end: Whole | None = Field(default=None, description="of a running job: when it is expected to end")
     used: float | None = Field(default=None, description="of a running job: share of its limit that it has run")
@@ -76,6 +77,7 @@ def queue_row(view: LiveView, story: Story, words: ClusterWords, sees: Sees = ev
         starts=None if starts is None else dated(starts, at),
         text="" if starts is None else start_in(starts, view.time),
         reason=view.brief(job.job_number, naming(view, words.job, sees)),
+        site_reason=job.site_reason or "",
     )
 
 

@@ -123,6 +123,7 @@ class Explaining(Scheduler):
             "processors": job.requested_processors,
             "requested_time": job.requested_time,
             "since": job.since,
+            "site_reason": job.site_reason,
             "forecast": None if predicted.forecast is None else job.since + predicted.forecast,
             "starts_by": None if likely is None else (likely[0], job.since + likely[1]),
         }

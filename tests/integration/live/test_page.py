@@ -12,8 +12,8 @@ import aiohttp
 import orjson
 import pytest
 
-from shadowtime.services.processes.live import page as live
 from shadowtime.services.processes.ask.words import NO_WORDS, ClusterWords
+from shadowtime.services.processes.live import page as live
 from shadowtime.services.processes.live.page import FILES, MAX_VISITORS, LivePage
 from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.shared.errors import SettingsError

@@ -66,7 +66,9 @@ export function drawWaiting(state, clock, from, rows) {
     lines(expected, [duration(each.expected)], each.expected !== null && doubt(each, "run_time", clock));
     say(waited, duration(state.time - each.since));
     lines(start, ...starts(each, state, clock));
-    sentence(why, each.why, state.run);
+    if (!why.firstChild) why.append(element("span"), element("span", "line faint"));
+    sentence(why.firstChild, each.why, state.run);
+    say(why.lastChild, each.site === null ? "" : `The site says: ${each.site}`);
   });
   const last = Math.min(from + rows.length, state.waiting);
   const more = state.waiting > rows.length || from > 0;

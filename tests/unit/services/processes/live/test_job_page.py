@@ -75,6 +75,7 @@ def test_a_waiting_job_has_its_place_its_reason_and_when_it_starts() -> None:
         "user": 0, "processors": 1, "asks": 3600, "adjusted": 1800, "expected": 900, "since": 0, "untrusted": {},
         "starts": {"source": "forecast", "expected": 300, "earliest": 12, "latest": 600, "by_95": 7200, "passed": None},
         "why": "It fits into what is free, but job 2 goes first and must not be delayed.",
+        "site": None,
     }  # fmt: skip
     page = job_page(view, 3)
     assert page is not None
