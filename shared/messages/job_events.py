@@ -32,7 +32,8 @@ class JobSubmitted(FrozenModel):
     running job holds its processors, and in total `memory` MiB and `gpus` GPUs. With `whole_nodes` it holds all
     processors of its nodes. `priority` is the site's; the largest goes first. A `blocked` job waits, but may not start
     for now, for a reason of the site such as a limit on its user: no policy starts it, or keeps processors for it.
-    `site_reason` is the reason that the site's own scheduler gives for its wait. No stage decides or predicts by it.
+    `gpu_type` is the type of GPUs that it names, if any, and `site_reason` the reason that the site's own scheduler
+    gives for its wait. No stage decides or predicts by these two.
     """
 
     kind: Literal["JobSubmitted"] = "JobSubmitted"
@@ -56,6 +57,7 @@ class JobSubmitted(FrozenModel):
     nodes: Amount | None = None
     memory: Amount | None = None
     gpus: Amount | None = None
+    gpu_type: Name | None = None
     whole_nodes: Literal[True] | None = None
     blocked: Literal[True] | None = None
     site_reason: Name | None = None
@@ -101,6 +103,7 @@ class JobChanged(FrozenModel):
     nodes: Amount | None = None
     memory: Amount | None = None
     gpus: Amount | None = None
+    gpu_type: Name | None = None
     blocked: bool | None = None
     site_reason: Name | None = None
     happened: Instant | None = None

@@ -28,7 +28,7 @@ DONE: dict[type, str] = {
 }
 CHANGEABLE = (
     *("requested_processors", "requested_time", "user_id", "group_id", "executable_number", "queue_number"),
-    *("partition_number", "priority", "qos_number", "pool", "nodes", "memory", "gpus"),
+    *("partition_number", "priority", "qos_number", "pool", "nodes", "memory", "gpus", "gpu_type"),
 )
 
 

@@ -77,6 +77,7 @@ class NameTable:
             "nodes": observation.nodes,
             "memory": observation.memory,
             "gpus": observation.gpus,
+            "gpu_type": observation.gpu_type or None,
             "blocked": observation.blocked or None,
             "site_reason": observation.reason or None,
         }

@@ -25,10 +25,10 @@ NEWS, SHARE = 60, 0.1
 """Limits of a change of an expected start, in seconds and as a share of the time left until the published start. The
 change is published if it exceeds both limits."""
 
-STAYS = ("pool", "partition_number", "priority", "blocked", "site_reason")
+STAYS = ("pool", "partition_number", "priority", "blocked", "site_reason", "gpu_type")
 """Fields whose changes are not published once a job runs."""
 
-OF_WAITING = ("priority", "blocked", "site_reason")
+OF_WAITING = ("priority", "blocked", "site_reason", "gpu_type")
 """Fields whose changes are not published with the start of a job, which ends them."""
 
 

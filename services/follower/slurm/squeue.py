@@ -8,7 +8,8 @@ from shadowtime.shared.accounting import (
     STATES,
     UNKNOWN,
     Instants,
-    gpus_of,
+    gpu_type_of,
+    gpu_types_of,
     resources_of,
     seconds_of,
     whole_number,
@@ -191,6 +192,7 @@ def _observation(values: Mapping[str, str]) -> JobObservation | None:
         expected=start if state == "waiting" and values["State"] != BOOTS else None,
         blocked=state == "waiting"
         and (values["State"] == BOOTS or values["Reason"].split(" ")[0].strip("()") not in FREE),
+        gpu_type=gpu_type_of(values["tres-alloc"])[:MAX_REASON],
         reason=reason_of(values["Reason"]) if state == "waiting" else "",
     )
     if status is None and state == "over":
@@ -285,7 +287,8 @@ def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
     if words & AWAKENED:
         words -= {"not_responding", "no_respond"}
     usable = held if words & HELD_ONLY else total
-    return Node(name, tuple(partitions), total, whole_number(memory) or 0, gpus_of(devices), usable, held)
+    gpus = gpu_types_of(devices)
+    return Node(name, tuple(partitions), total, whole_number(memory) or 0, sum(gpus.values()), usable, held, gpus)
 
 
 def words_of_state(state: str) -> set[str]:

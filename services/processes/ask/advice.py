@@ -25,6 +25,7 @@ from shadowtime.shared.formatting import duration, percent
 from shadowtime.shared.messages import (
     UNITS,
     Amount,
+    ClusterOpened,
     Count,
     FrozenModel,
     JobSubmitted,
@@ -47,6 +48,7 @@ from shadowtime.shared.stages import (
     StageHandler,
     StageRun,
 )
+from shadowtime.shared.text import all_types
 
 RUN_TIME_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
@@ -116,6 +118,7 @@ class Advice(FrozenModel):
     alternatives: tuple[Alternative, ...] = Field(description="ways to ask for it, with the same work")
     log_age: Whole | None = Field(default=None, description=LOG_AGE)
     unadvised: str | None = Field(default=None, description="why none of them is advised; null if one is")
+    note: str | None = Field(default=None, description="what the answer does not consider; null if nothing is known")
 
 
 class Advising:
@@ -157,6 +160,7 @@ class Advising:
             alternatives=alternatives,
             unadvised=None if any(choice.advised for choice in alternatives) else job.unadvised,
             log_age=age,
+            note=job.note,
         )
 
 
@@ -194,12 +198,15 @@ class PredictedJob(NamedTuple):
         The job in all shapes to try, each with its prediction.
     unadvised
         The reason if no alternative is advised.
+    note
+        What the answer does not consider.
     """
 
     risk: RiskOfRequests | None
     run_time: RunTime
     asked: list[tuple[JobSubmitted, RunTimePrediction | None]]
     unadvised: str
+    note: str | None = None
 
 
 def _predicted(
@@ -211,7 +218,14 @@ def _predicted(
     if not isinstance(handler, PredictsRunTimes):
         raise TypeError(f"stage {state.stage.name} does not predict run times")
     largest = machine if question.moldable else 0
-    return predicted_job(handler, job, question.risk, largest), as_of
+    predicted = predicted_job(handler, job, question.risk, largest)
+    return predicted._replace(note=unconsidered(handler.opened, job)), as_of
+
+
+def unconsidered(opened: ClusterOpened, job: JobSubmitted) -> str | None:
+    """Return what advice on a job does not consider: the types of its GPUs, if its pool has several."""
+    types = opened.pools[job.pool or 0].gpu_types if opened.pools and job.gpus else None
+    return all_types(types) if types else None
 
 
 def _require_room(handler: StageHandler, job: JobSubmitted) -> int:

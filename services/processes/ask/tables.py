@@ -35,6 +35,8 @@ def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
     lines += [f"no start is forecast: {reason}" for reason in reasons]
     if advice.unadvised is not None:
         lines.append(f"none is advised: {advice.unadvised}")
+    if advice.note is not None:
+        lines.append(advice.note)
     caption = (
         f"*: ends earliest of those cut with at most {percent(question.risk, 'g')} (longer ones: half of it); "
         "+: no other ends as early at as small a risk. If nothing else arrives; other sizes do the same work."
