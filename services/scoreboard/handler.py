@@ -171,8 +171,11 @@ class Scoreboard(StageHandler):
         if number in tally.expected.waiting:
             forecast, bound = tally.forecasts.waiting.get(number), tally.coverage.named(number)
             tally.expected.reveal(number, job.queue_number, job.since + wait, wait, forecast, bound)
-        if number in tally.expected.waiting or number in tally.expected.tables:
-            tally.expected.withdraw(number)
+        tally.expected.withdraw(number)
+        if self.opened.mode == "recorded":
+            tally.expected.note_wait(wait)
+            if (shown := tally.coverage.named(number)) is not None:
+                tally.starts_by.add(job.queue_number, shown, wait)
         tally.coverage.reveal(number, wait)
         tally.forecasts.reveal(number, wait)
         tally.starts.reveal(number, wait)

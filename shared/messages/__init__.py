@@ -134,6 +134,7 @@ if TYPE_CHECKING:
         StartDistributionScores,
         StartErrorScores,
         StartProbabilityScores,
+        StartsByScores,
         WaitBoundScores,
         WaitForecastScores,
         WorkloadErrors,
