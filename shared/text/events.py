@@ -48,6 +48,10 @@ ENDS: dict[Outcome, str] = {
 }
 
 
+YOUNG = "young: few waits are known, so it is wide"
+"""Words for a bound of a young run."""
+
+
 LEFT = {"cancelled": "was cancelled", "held": "is held"}
 """Words for jobs that left the queue, by reason."""
 
@@ -140,7 +144,8 @@ def bounded(bound: WaitBound) -> str:
         return f"no bound ({plain(scope)}: {plain(bound.reason or 'unknown')})"
     limits = [f"at least {duration(bound.lower)}"] if bound.lower is not None else []
     limits += [f"at most {duration(bound.bound)}"] if bound.bound is not None else []
-    return f"waits {' and '.join(limits)} ({plain(scope)}, {percent(bound.quantile, '.4g')})"
+    young = f"; {YOUNG}" if bound.young else ""
+    return f"waits {' and '.join(limits)} ({plain(scope)}, {percent(bound.quantile, '.4g')}{young})"
 
 
 def _decisions(decided: Decided, log: RunContext) -> Iterator[Sentence]:

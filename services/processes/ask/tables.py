@@ -10,7 +10,7 @@ from shadowtime.shared.formatting import clock, duration, percent
 from shadowtime.shared.messages import WaitBound
 from shadowtime.shared.quoting import one_line
 from shadowtime.shared.stages import HIGH
-from shadowtime.shared.text import HEADINGS, range_rows
+from shadowtime.shared.text import HEADINGS, YOUNG, range_rows
 
 SHOWN = (0.5, 0.9)
 """Probabilities of a start. For each, a column has the time within which the job starts with this probability."""
@@ -95,6 +95,7 @@ def answer_table(question: Question, answer: Answer) -> Table:
         for wait_bound in answer.bounds
         if wait_bound.starts_within
     ]
+    starts += [YOUNG] if any(wait_bound.young for wait_bound in answer.bounds) else []
     cluster, run = one_line(answer.cluster), one_line(answer.run)
     table = Table(
         title=f"cluster {cluster}, run {run}, at {clock(answer.time)}: {_stated(question)}",

@@ -81,6 +81,7 @@ def overview(view: LiveView, words: ClusterWords = NO_WORDS) -> dict[str, Any]:
                 "bound": last_bound.bound,
                 "lower": last_bound.lower,
                 "reason": last_bound.reason,
+                "young": last_bound.young is True,
             }
             | _covered(view, last_bound.grouping)
             | {"doubt": _doubt(view, last_bound)}

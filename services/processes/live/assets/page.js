@@ -204,7 +204,7 @@ function comes(bound) {
   const doubt = bound.doubt;
   const more = doubt && doubt.outwaited ? `${count(doubt.outwaited)} of ${count(doubt.waiting)} waiting have waited longer` : "";
   if (doubt?.withdrawn) return ["no bound", `withdrawn: ${more}`, "late"];
-  const share = `with ${+(100 * bound.quantile).toFixed(2)} %`;
+  const share = `with ${+(100 * bound.quantile).toFixed(2)} %${bound.young ? ", young" : ""}`;
   return [`waits ≤ ${duration(bound.bound)}`, more ? `${share}; ${more}` : `${share}, as was told last`, doubt?.high ? "late" : ""];
 }
 

@@ -139,7 +139,7 @@ export function drawBounds(state) {
   keyed(find("bounds"), state.bounds.map((each) => [each.grouping, each]), () => row(["", "by"], ["number", "waits at most"],
     ["number", "shall hold for"], ["number", "held for"], ["number", "outwaited by"]), (line, each) => {
     const [grouping, bound, shall, held, outwaited] = line.children;
-    say(grouping, each.grouping);
+    say(grouping, each.young ? `${each.grouping} (young: few waits are known)` : each.grouping);
     const least = each.lower === null ? "" : `at least ${duration(each.lower)}${each.bound === null ? "" : ", at most "}`;
     say(bound, each.doubt?.withdrawn ? "withdrawn: too many wait longer" : each.bound === null && !least ? `none: ${each.reason ?? "unknown"}` : `${least}${each.bound === null ? "" : duration(each.bound)}`);
     say(shall, percent(each.quantile));

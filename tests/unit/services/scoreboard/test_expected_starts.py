@@ -273,9 +273,10 @@ def test_a_naive_forecast_is_the_median_of_the_last_hundred_known_waits() -> Non
         events += [job, JobExpected(time=time, job_number=number, start=time)]
         events.append(JobStarted(time=time + wait, job_number=number, processors=1))
         events.append(JobEnded(time=time + wait, job_number=number, run_time=0))
-    forecast = {"forecast": WaitForecast(wait=0)}
+    forecast: dict[str, Any] = {"forecast": WaitForecast(wait=0)}
+    nothing: dict[str, Any] = {}
     log = [
-        Envelope(run="r", sequence=at, event=event, **(forecast if isinstance(event, JobSubmitted) else {}))
+        Envelope(run="r", sequence=at, event=event, **(forecast if isinstance(event, JobSubmitted) else nothing))
         for at, event in enumerate(events, 1)
     ]
     scores = last_scores(Scoreboard(OPENED), log, restarted=False).expected_starts
@@ -300,7 +301,7 @@ def test_how_often_a_start_came_by_the_time_that_was_told() -> None:
         ended = JobEnded(time=time + wait, job_number=number, run_time=0)
         events: tuple[Event, ...] = (job, begun, ended)
         for event in events:
-            told_bounds = {"wait_bounds": bounds(60)} if event is job else {}
+            told_bounds: dict[str, Any] = {"wait_bounds": bounds(60)} if event is job else {}
             log.append(Envelope(run="r", sequence=len(log) + 1, event=event, **told_bounds))
     scores = last_scores(Scoreboard(OPENED), log, restarted=True)
     rows = [(row.queue, row.jobs, row.came_true, row.stated, row.mean_bound) for row in scores.starts_by or ()]
