@@ -11,7 +11,7 @@ from shadowtime.shared.quoting import quote, truncate
 
 if TYPE_CHECKING:
     from shadowtime.services.processes import ClusterWords
-    from shadowtime.shared.messages import Scores
+    from shadowtime.shared.messages import ClusterOpened, Scores
     from shadowtime.shared.stages import StageRun
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -39,30 +39,30 @@ def scores(
     settings = read_settings(context.args, "ask")
     stage = STAGES[-1]
 
-    def standing(state: "StageRun") -> "tuple[Scores, int | None, str] | None":
+    def standing(state: "StageRun") -> "tuple[Scores, int | None, ClusterOpened] | None":
         handler = state.handler
         if not isinstance(handler, Scoreboard):
             return None
-        return handler.tally.scores(), log_age(handler.opened, handler.time), handler.opened.cluster
+        return handler.tally.scores(), log_age(handler.opened, handler.time), handler.opened
 
-    async def ask() -> "tuple[tuple[Scores, int | None, str] | None, list[str], ClusterWords]":
+    async def ask() -> "tuple[tuple[Scores, int | None, ClusterOpened] | None, list[str], ClusterWords]":
         async with reading(settings, stage.name) as reader, reading_later(settings, NAMES_OF) as names:
             answer = await RunFollower(stage, reader, run).ask(standing)
-            words = NO_WORDS if answer is None else await WordReader(names).of(answer[2], run)
+            words = NO_WORDS if answer is None else await WordReader(names).of(answer[2].cluster, run)
             return answer, [] if answer else list(await reader.names()), words
 
     answer, others, words = asyncio.run(ask())
     if answer is None:
         known = truncate(", ".join(others)) if others else "none"
         raise SettingsError(f"there is no run {quote(run)}; known: {known}")
-    known_scores, age, _ = answer
+    known_scores, age, opened = answer
     if json:
         sys.stdout.buffer.write(known_scores.as_json() + b"\n")
         return
     console = Console(highlight=False, markup=False, emoji=False)
     if age is not None:
         console.print(*(age_line(age) or [f"the log is {duration(age)} old"]))
-    for table in tables(run, known_scores, lambda number: words.name("partition", number)):
+    for table in tables(run, known_scores, lambda number: words.name("partition", number), opened.unix_start):
         console.print(table)
 
 

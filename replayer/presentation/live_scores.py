@@ -11,10 +11,12 @@ from shadowtime.shared.messages import Scores, StartsByScores
 from shadowtime.shared.text import TableColumn, numbers, seconds, shares
 
 
-def tables(run: str, scores: Scores, partition: Callable[[int], str] = str) -> Iterator[FittedTable]:
+def tables(
+    run: str, scores: Scores, partition: Callable[[int], str] = str, unix_start: int = 0
+) -> Iterator[FittedTable]:
     """Yield the score tables of a run: jobs, run times, wait bounds, starts, cuts, drift and site expectations.
 
-    `partition` returns the name of a partition from its number in the log.
+    `partition` returns the name of a partition from its number in the log. `unix_start` is the Unix time of second 0.
     """
     jobs, run_time = scores.policy, scores.run_time
     fared = [numbers("ended", [jobs.jobs], 0), seconds("mean wait", [jobs.mean_wait])]
@@ -46,7 +48,7 @@ def tables(run: str, scores: Scores, partition: Callable[[int], str] = str) -> I
         yield _table("Cut at the request", [*figures, numbers("Brier", [cuts.brier], 3)], {"run": [run]})
 
     if scores.drifts is not None and scores.drifts.episodes:
-        yield drift_table(run, [(run, scores.drifts)])
+        yield drift_table(run, [(run, scores.drifts)], unix_start)
     rows = [
         ("", "all" if row.queue is None else partition(row.queue), word)
         for row in scores.expected_starts or ()

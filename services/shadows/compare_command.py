@@ -27,11 +27,13 @@ def twin(
     """How would other policies fare? The cluster beside each of its shadows, on the same jobs."""
     with lasting_imports():
         import asyncio
+        from time import time
 
         import orjson
         from rich.console import Console
 
         from shadowtime.services.shadows.comparison import STORE, none_of, read, tables
+        from shadowtime.shared.messages import FOLLOWED, run_name
         from shadowtime.shared.streaming import read_settings, reading
 
     settings = read_settings(context.args, "ask")
@@ -52,7 +54,9 @@ def twin(
 
     console = Console(highlight=False, markup=False, emoji=False)
     shown = {shadow.name: shadow.compared for shadow in chosen}
-    for table in tables(chosen[0].cluster, shown, chosen[0].unix_start, users=users, classes=classes):
+    first = chosen[0]
+    now = time() if first.real == run_name(first.cluster, FOLLOWED) else None
+    for table in tables(first.cluster, shown, first.unix_start, users=users, classes=classes, now=now):
         console.print(table)
 
 

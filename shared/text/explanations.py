@@ -294,7 +294,8 @@ class _Words:
             case "paper":
                 rule = f", by the paper's bound {shares(refused.bound)}; less than {shares(refused.tau)} is asked"
             case "gain":
-                rule = f"; what goes by is the cost of gain, which must be less than {refused.tau:g}"
+                times = "" if refused.tau == 1 else f"{refused.tau:g} times "
+                rule = f"; by its rule, that job must be expected to lose less than {times}what this one gains"
             case "exact":
                 rule = f"; less than {shares(refused.tau)} is asked, within what is left of the budget"
 

@@ -93,6 +93,7 @@ class AsOf(FrozenModel):
     stage: str = Field(description="the stage")
     sequence: Count = Field(description="number of the last event in its state")
     time: Whole = Field(description="time of that event, in seconds on the cluster's own time line")
+    unix_start: Count = Field(default=0, description="Unix time of second 0; 0 if unknown")
 
 
 class RunTime(FrozenModel):
@@ -182,7 +183,12 @@ def _opened(state: StageRun) -> tuple[StageHandler, AsOf]:
     """Return the handler of a run, and its position. Raise `TypeError` if the run has not been opened."""
     if state.handler is None:
         raise TypeError(f"stage {state.stage.name}: the run has not been opened")
-    return state.handler, AsOf(stage=state.stage.name, sequence=state.sequence, time=state.handler.time)
+    return state.handler, AsOf(
+        stage=state.stage.name,
+        sequence=state.sequence,
+        time=state.handler.time,
+        unix_start=state.handler.opened.unix_start,
+    )
 
 
 class PredictedJob(NamedTuple):

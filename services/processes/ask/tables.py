@@ -18,7 +18,9 @@ SHOWN = (0.5, 0.9)
 
 def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
     """Return the advice for people: lines about the job, and the table of alternatives."""
-    states = ", ".join(f"{state.stage} at {clock(state.time)} (event {state.sequence})" for state in advice.as_of)
+    states = ", ".join(
+        f"{state.stage} at {clock(state.time, state.unix_start)} (event {state.sequence})" for state in advice.as_of
+    )
     lines = [
         f"cluster {one_line(advice.cluster)}, run {one_line(advice.run)}; state of {states}",
         run_time_line(advice.run_time, question.requested_time),
@@ -98,7 +100,7 @@ def answer_table(question: Question, answer: Answer) -> Table:
     starts += [YOUNG] if any(wait_bound.young for wait_bound in answer.bounds) else []
     cluster, run = one_line(answer.cluster), one_line(answer.run)
     table = Table(
-        title=f"cluster {cluster}, run {run}, at {clock(answer.time)}: {_stated(question)}",
+        title=f"cluster {cluster}, run {run}, at {clock(answer.time, answer.unix_start)}: {_stated(question)}",
         caption="\n".join([*age_line(answer.log_age), *starts]),
     )
     for heading in ("queue", "grouping", "wait", "waits behind it"):

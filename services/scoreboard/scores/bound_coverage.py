@@ -220,10 +220,10 @@ class StartsBy:
 
     def scores(self) -> tuple[StartsByScores, ...] | None:
         """Return the scores of all jobs, then of the queues by number; None if no job had a bound."""
-        queues = sorted(self.sums, key=lambda queue: (queue is not None, queue or 0))
-        rows = ((queue, *self.sums[queue]) for queue in queues)
-        return (
-            tuple(
+        rows = []
+        for queue in sorted(self.sums, key=lambda queue: (queue is not None, queue or 0)):
+            jobs, came, stated, seconds = self.sums[queue]
+            rows.append(
                 StartsByScores(
                     queue=queue,
                     jobs=jobs,
@@ -231,10 +231,8 @@ class StartsBy:
                     came_true=came / jobs,
                     mean_bound=seconds / jobs,
                 )
-                for queue, jobs, came, stated, seconds in rows
             )
-            or None
-        )
+        return tuple(rows) or None
 
     def snapshot(self) -> list[list[int | None]]:
         """Return the sums as plain values."""
