@@ -78,9 +78,9 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], 
         measure("median", values("median_absolute_error")).meaning(
             "median: of absolute errors; last 100 waits: forecast by their median"
         ),
-        measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
         signed("signed", values("mean_error")).meaning("signed: mean error, positive where it was told too late"),
         shares("too late", values("late_share")).meaning("too late: told so of so many"),
+        measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
         shares("held", [word.held for word in words]).meaning(
             "held: share of bounds that held; in time: by the site's first word, beside the probability that we told"
         ),

@@ -137,7 +137,7 @@ class Filter:
 
     def _of_user(self, run: str, kind: str, event: Mapping[str, Any], jobs: frozenset[int]) -> frozenset[int]:
         """Return the jobs of an event that belong to the user. Remember the user's jobs from submission to end."""
-        user = self._words(run).found("user", self._wanted.user or "", numbered=True)
+        user = self._words(run).numbered("user", self._wanted.user or "", or_number=True)
         if kind == "JobSubmitted" and event.get("user_id") == user:
             self._jobs |= {(run, number) for number in jobs}
         named = frozenset(number for number in jobs if (run, number) in self._jobs)

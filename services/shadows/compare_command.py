@@ -27,12 +27,12 @@ def twin(
     """How would other policies fare? The cluster beside each of its shadows, on the same jobs."""
     with lasting_imports():
         import asyncio
-        from time import time
 
         import orjson
         from rich.console import Console
 
         from shadowtime.services.shadows.comparison import STORE, none_of, read, tables
+        from shadowtime.services.shadows.io import unix_time
         from shadowtime.shared.messages import FOLLOWED, run_name
         from shadowtime.shared.streaming import read_settings, reading
 
@@ -55,7 +55,7 @@ def twin(
     console = Console(highlight=False, markup=False, emoji=False)
     shown = {shadow.name: shadow.compared for shadow in chosen}
     first = chosen[0]
-    now = time() if first.real == run_name(first.cluster, FOLLOWED) else None
+    now = unix_time() if first.real == run_name(first.cluster, FOLLOWED) else None
     for table in tables(first.cluster, shown, first.unix_start, users=users, classes=classes, now=now):
         console.print(table)
 

@@ -41,7 +41,7 @@ def censored_quantile(waits: Integers, so_far: Integers, share: float) -> int | 
 
     References
     ----------
-    Kaplan and Meier 1958, Nonparametric estimation from incomplete observations.
+    docs/algorithms.md#bounds-of-a-young-run (Kaplan 1958).
     """
     times, counts = np.unique(waits, return_counts=True)
     at_risk = len(waits) - np.searchsorted(waits, times) + len(so_far) - np.searchsorted(so_far, times)

@@ -142,7 +142,7 @@ class Explanation(FrozenModel):
     asked: Count | None = Field(default=None, description="how much it asks for of the resource that it waits for")
     free: Whole | None = Field(default=None, description="how much of that is free")
     gpu_types: Annotated[tuple[GpuType, ...], AtMost(MAX_GPU_TYPES)] = Field(
-        (),
+        default=(),
         description="of a waiting job with GPUs: the types in its pool, if several; they are counted together",
     )
     gpu_type: Name | None = Field(default=None, description="the type of GPU that it names")

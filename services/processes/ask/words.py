@@ -172,10 +172,10 @@ class ClusterWords:
         listed = ", ".join(map(quote, known[:MAX_LISTED])) or "none"
         raise Unanswerable(404, f"no {kind} {quote(text)} has had a job yet; known: {listed}{more}", parameter)
 
-    def found(self, kind: str, text: str, *, numbered: bool = False) -> int | None:
-        """Return the number for a name, or, if `numbered`, for a number as text; None if it is neither."""
+    def numbered(self, kind: str, text: str, *, or_number: bool = False) -> int | None:
+        """Return the number for a name, or, with `or_number`, for a number as text; None if it is neither."""
         number = self.numbers[kind].get(text)
-        return int(text) if number is None and numbered and re.fullmatch("[0-9]{1,15}", text) else number
+        return int(text) if number is None and or_number and re.fullmatch("[0-9]{1,15}", text) else number
 
     def pool_of(self, queue: int | None) -> int | None:
         """Return the pool of a partition by its number, counted from 0; None if it is not known."""

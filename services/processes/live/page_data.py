@@ -216,7 +216,7 @@ def matches(view: LiveView, wanted: str, sees: Sees = everything, words: Cluster
     kind, _, rest = wanted.partition(" ")
     only = rest.strip() != "" and kind in SEARCHED
     asked, name = ((kind,), rest.strip()) if only else (SEARCHED, wanted)
-    known = {of: words.found(of, name, numbered=only or (of == "user" and not words.known)) for of in asked}
+    known = {of: words.numbered(of, name, or_number=only or (of == "user" and not words.known)) for of in asked}
     numbers = {of: number for of, number in known.items() if number is not None}
     of, number = next(iter(numbers.items()), (kind if only else None, None))
     jobs = [] if of is None or number is None else _jobs_of(view, of, number, sees)

@@ -111,28 +111,28 @@ ALL = (*FIVE, "ensemble", "conformal")
 class CurrentBound(NamedTuple):
     """A bound in seconds, or None with too few waits, and the number of waits behind it.
 
-    `lower` is the bound from below, if waits are bounded from below. `told` is the bound that is stated: in a young run
-    it is at least `base`, the bound without the factor, which counts jobs that still wait.
+    `lower` is the bound from below, if waits are bounded from below. `stated` is the bound as stated: in a young run it
+    is at least `base`, the bound without the factor, which counts jobs that still wait.
     """
 
     bound: int | None
     observations: int
     lower: int | None = None
-    told: int | None = None
+    stated: int | None = None
     base: int | None = None
 
 
 class Issued(NamedTuple):
     """Bounds of a waiting job: all computed bounds, and the bound of each grouping that detects change points.
 
-    `lower` has all bounds from below; empty if waits are bounded only from above. `told` has the bounds as stated, in a
-    young run; else it is empty.
+    `lower` has all bounds from below; empty if waits are bounded only from above. `stated` has the bounds as
+    stated, in a young run; else it is empty.
     """
 
     bounds: tuple[int | None, ...]
     detecting: tuple[int | None, ...]
     lower: tuple[int | None, ...] = ()
-    told: tuple[int | None, ...] = ()
+    stated: tuple[int | None, ...] = ()
 
 
 class QueueBounds:
@@ -207,12 +207,12 @@ class QueueBounds:
         if "conformal" in self._computed and quantile == self._settings.quantile and side == "upper":
             results.append(CurrentBound(self._conformal.bound(now), len(self._conformal.history)))
         if self._young is None or side != "upper":
-            return [answer._replace(told=answer.bound) for answer in results]
+            return [answer._replace(stated=answer.bound) for answer in results]
         self._young.advance(now)
         least = self._young.least(quantile, confidence, now)
         return [
             answer._replace(
-                told=self._young.widened(answer.bound, least),
+                stated=self._young.widened(answer.bound, least),
                 base=None if answer.bound is None or least is None else max(answer.bound, least),
             )
             for answer in results
@@ -231,7 +231,7 @@ class QueueBounds:
         need = dict.fromkeys(ALL, fewest_observations(quantile, confidence, side)) | {"conformal": MIN_WAITS}
         made = []
         for name, answer in zip(self._computed, results, strict=False):
-            wanted = [answer.told] * (side != "lower") + [answer.lower] * (side != "upper")
+            wanted = [answer.stated] * (side != "lower") + [answer.lower] * (side != "upper")
             reason = None
             if None in wanted:
                 young = None if self._young is None or answer.bound is None else self._young.reason
@@ -243,7 +243,7 @@ class QueueBounds:
                         queue=self.queue,
                         quantile=quantile,
                         confidence=confidence,
-                        bound=None if side == "lower" else answer.told,
+                        bound=None if side == "lower" else answer.stated,
                         lower=answer.lower,
                         side=None if side == "upper" else side,
                         observations=answer.observations,
@@ -265,8 +265,8 @@ class QueueBounds:
                 bound(grouping.groups, grouping.at(job), DETECTING, DETECTING)[0] for grouping in self.groupings
             )
 
-        told = tuple(bound.told for bound in results) if self._young is not None else ()
-        self._open[job.job_number] = Issued(bounds, detecting, lower, told)
+        stated = tuple(bound.stated for bound in results) if self._young is not None else ()
+        self._open[job.job_number] = Issued(bounds, detecting, lower, stated)
         if self._young is not None:
             self._young.submit(job.job_number, job.since, self._shown([bound.base for bound in results]))
         if "conformal" in self._computed and bounds[-1] is not None:
@@ -339,7 +339,7 @@ class QueueBounds:
     def _cover(self, issued: Issued, wait: int) -> list[Coverage]:
         coverages = []
         from_below = self._settings.published_side == "lower"
-        stated = issued.lower if from_below else issued.told or issued.bounds
+        stated = issued.lower if from_below else issued.stated or issued.bounds
         for name, seconds in zip(self._computed, stated, strict=True):
             live = self._coverage.get(name)
             if live is None or seconds is None:

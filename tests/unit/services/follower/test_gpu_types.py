@@ -7,9 +7,9 @@ from shadowtime.shared.accounting.machine_parts import parts_of_nodes
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, JobChanged, JobStarted, JobSubmitted
 from shadowtime.shared.messages.machine_capacity import GpuType, Pool
 from shadowtime.shared.text.explanations import brief_of
+from tests.unit.services.follower.looks import WAITS as SEEN
+from tests.unit.services.follower.looks import look, mirror
 from tests.unit.services.follower.slurm_texts import WAITS, read
-from tests.unit.services.follower.test_mirror_cases import WAITS as SEEN
-from tests.unit.services.follower.test_mirror_cases import look, mirror
 
 TYPES = (GpuType(name="a100", gpus=2), GpuType(name="v100", gpus=4))
 A100 = "cpu=8,mem=7200M,node=1,gres/gpu=2,gres/gpu:a100=2"

@@ -24,9 +24,9 @@ from shadowtime.shared.messages.envelope import (
 from shadowtime.shared.stages.stage import StageRun
 from tests.support.memory_reader import MemoryReader
 from tests.support.waiting_runs import EVENTS, submitted, write
+from tests.unit.services.follower.looks import WAITS, look, mirror
 from tests.unit.services.follower.slurm_texts import WAITS as LINE
 from tests.unit.services.follower.slurm_texts import read
-from tests.unit.services.follower.test_mirror_cases import WAITS, look, mirror
 
 
 @pytest.mark.parametrize(

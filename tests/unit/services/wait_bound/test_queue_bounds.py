@@ -91,7 +91,7 @@ def test_the_plain_bound_is_that_of_one_group() -> None:
         if each.wait is None:
             issued[number], count = bound([group], 0, 0.95, 0.95)
             assert isinstance(result, list)
-            assert result[0] == CurrentBound(issued[number], count, told=issued[number])
+            assert result[0] == CurrentBound(issued[number], count, stated=issued[number])
         else:
             points.append(group.add(each.wait, issued[number]))
     assert [misses for misses in points if misses] == [
