@@ -10,7 +10,8 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import quote, truncate
 
 if TYPE_CHECKING:
-    from shadowtime.shared.messages import Scores
+    from shadowtime.services.processes import ClusterWords
+    from shadowtime.shared.messages import ClusterOpened, Scores
     from shadowtime.shared.stages import StageRun
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -30,37 +31,38 @@ def scores(
 
         from shadowtime.replayer.presentation import tables
         from shadowtime.services.pipeline import STAGES
-        from shadowtime.services.processes import age_line, log_age
+        from shadowtime.services.processes import NAMES_OF, NO_WORDS, WordReader, age_line, log_age
         from shadowtime.services.scoreboard import Scoreboard
         from shadowtime.shared.formatting import duration
-        from shadowtime.shared.streaming import RunFollower, read_settings, reading
+        from shadowtime.shared.streaming import RunFollower, read_settings, reading, reading_later
 
     settings = read_settings(context.args, "ask")
     stage = STAGES[-1]
 
-    def standing(state: "StageRun") -> "tuple[Scores, int | None] | None":
+    def standing(state: "StageRun") -> "tuple[Scores, int | None, ClusterOpened] | None":
         handler = state.handler
         if not isinstance(handler, Scoreboard):
             return None
-        return handler.tally.scores(), log_age(handler.opened, handler.time)
+        return handler.tally.scores(), log_age(handler.opened, handler.time), handler.opened
 
-    async def ask() -> "tuple[tuple[Scores, int | None] | None, list[str]]":
-        async with reading(settings, stage.name) as reader:
+    async def ask() -> "tuple[tuple[Scores, int | None, ClusterOpened] | None, list[str], ClusterWords]":
+        async with reading(settings, stage.name) as reader, reading_later(settings, NAMES_OF) as names:
             answer = await RunFollower(stage, reader, run).ask(standing)
-            return answer, [] if answer else list(await reader.names())
+            words = NO_WORDS if answer is None else await WordReader(names).of(answer[2].cluster, run)
+            return answer, [] if answer else list(await reader.names()), words
 
-    answer, others = asyncio.run(ask())
+    answer, others, words = asyncio.run(ask())
     if answer is None:
         known = truncate(", ".join(others)) if others else "none"
         raise SettingsError(f"there is no run {quote(run)}; known: {known}")
-    known_scores, age = answer
+    known_scores, age, opened = answer
     if json:
         sys.stdout.buffer.write(known_scores.as_json() + b"\n")
         return
     console = Console(highlight=False, markup=False, emoji=False)
     if age is not None:
         console.print(*(age_line(age) or [f"the log is {duration(age)} old"]))
-    for table in tables(run, known_scores):
+    for table in tables(run, known_scores, lambda number: words.name("partition", number), opened.unix_start):
         console.print(table)
 
 

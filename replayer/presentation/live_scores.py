@@ -1,18 +1,23 @@
 """Live scores of a run on the stream, as tables in the terminal."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from shadowtime.replayer.presentation.drift import drift_table
 from shadowtime.replayer.presentation.site_expectations import starts_table, words
 from shadowtime.replayer.presentation.starts import NAMES, start_columns
 from shadowtime.shared.cli import FittedTable
-from shadowtime.shared.formatting import percent
-from shadowtime.shared.messages import Scores
+from shadowtime.shared.formatting import duration, percent
+from shadowtime.shared.messages import Scores, StartsByScores
 from shadowtime.shared.text import TableColumn, numbers, seconds, shares
 
 
-def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
-    """Yield the score tables of a run: jobs, run times, wait bounds, starts, cuts, drift and site expectations."""
+def tables(
+    run: str, scores: Scores, partition: Callable[[int], str] = str, unix_start: int = 0
+) -> Iterator[FittedTable]:
+    """Yield the score tables of a run: jobs, run times, wait bounds, starts, cuts, drift and site expectations.
+
+    `partition` returns the name of a partition from its number in the log. `unix_start` is the Unix time of second 0.
+    """
     jobs, run_time = scores.policy, scores.run_time
     fared = [numbers("ended", [jobs.jobs], 0), seconds("mean wait", [jobs.mean_wait])]
     fared += [seconds("longest", [jobs.max_wait]), shares("at once", [jobs.zero_wait_share])]
@@ -43,14 +48,29 @@ def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
         yield _table("Cut at the request", [*figures, numbers("Brier", [cuts.brier], 3)], {"run": [run]})
 
     if scores.drifts is not None and scores.drifts.episodes:
-        yield drift_table(run, [(run, scores.drifts)])
+        yield drift_table(run, [(run, scores.drifts)], unix_start)
     rows = [
-        ("", "all" if bound.queue is None else str(bound.queue), word)
-        for bound in scores.expected_starts or ()
-        for word in words(bound.model_dump())
+        ("", "all" if row.queue is None else partition(row.queue), word)
+        for row in scores.expected_starts or ()
+        for word in words(row.model_dump())
+        if word.scores
     ]
     if rows:
         yield starts_table(run, rows)
+    if scores.starts_by is not None:
+        yield starts_by_table(scores.starts_by, partition)
+
+
+def starts_by_table(rows: Sequence[StartsByScores], partition: Callable[[int], str] = str) -> FittedTable:
+    """Return the table of how often jobs started by the time that users were told, with a row for each partition."""
+    columns = [
+        shares("came true", [row.came_true for row in rows]).meaning("came true: jobs that started by that time"),
+        shares("stated", [row.stated for row in rows]).meaning("stated: how often it was to come true"),
+        TableColumn("jobs", "", [f"{row.jobs:,}" for row in rows]),
+        TableColumn("told wait", "", [duration(row.mean_bound) for row in rows]).meaning("told wait: on average"),
+    ]
+    names = ["all" if row.queue is None else partition(row.queue) for row in rows]
+    return _table('How often "starts by" came true', columns, {"partition": names})
 
 
 def _table(title: str, columns: Sequence[TableColumn], names: Mapping[str, Sequence[str]]) -> FittedTable:

@@ -11,6 +11,9 @@ from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.formatting import duration, signed_duration
 from shadowtime.shared.text import NOTHING, Measure, TableColumn, Values, numbers, seconds, shares
 
+NAIVE = {"starts at once": "at_once", "last 100 waits": "last_waits"}
+"""Naive forecasts at submission: that a job starts at once, and that it waits the median of the last known waits."""
+
 
 class ExpectationRow(NamedTuple):
     """A table row: a source of expected starts, its number of jobs, and its scores or the share of correct ones."""
@@ -35,29 +38,19 @@ def words(row: Mapping[str, Any]) -> Iterator[ExpectationRow]:
     if paired is not None:
         jobs = paired["forecast"]["jobs"]
         if jobs < first["jobs"]:
-            yield ExpectationRow("site, first, of those forecast", jobs, paired["first"])
-            yield ExpectationRow("site, last, of those forecast", jobs, paired["last"])
+            yield ExpectationRow("site, first, if forecast", jobs, paired["first"])
+            yield ExpectationRow("site, last, if forecast", jobs, paired["last"])
         yield ExpectationRow("forecast", jobs, paired["forecast"])
-        yield ExpectationRow("starts at once", jobs, at_once(paired["forecast"]))
+        for whose, naive in NAIVE.items():
+            if (scores := paired.get(naive)) is not None:
+                yield ExpectationRow(whose, scores["jobs"], scores)
 
     if bounded:
         bound = f"bound, {100 * row['bound_quantile']:.4g} %"
         yield ExpectationRow(bound, bounded, {}, row["bound_coverage"], row.get("mean_bound"))
     if within:
-        bound = f"starts by then, {100 * within['mean_probability']:.3g} %"
+        bound = f"in time, told {100 * within['mean_probability']:.3g} %"
         yield ExpectationRow(bound, within["jobs"], {}, within["started_share"], brier=within["brier"])
-
-
-def at_once(forecast: Mapping[str, float | None]) -> dict[str, float | None]:
-    """Return the scores of the word "it starts at once", at the time of a forecast, from the scores of the forecast.
-
-    Its error is the time from the forecast to the start. Only the mean of that time is known.
-
-    >>> at_once({"mean_absolute_error": 60.0, "mean_ahead": 90.0})
-    {'mean_absolute_error': 90.0, 'mean_error': -90.0, 'late_share': 0.0}
-    """
-    ahead = forecast.get("mean_ahead")
-    return {} if ahead is None else {"mean_absolute_error": ahead, "mean_error": -ahead, "late_share": 0.0}
 
 
 def expected_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
@@ -82,11 +75,15 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], 
     measure: Measure = seconds if exact else _durations
     signed: Measure = seconds if exact else _signed
     columns = [
-        measure("median", values("median_absolute_error")).meaning("median: of absolute errors"),
-        measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
+        measure("median", values("median_absolute_error")).meaning(
+            "median: of absolute errors; last 100 waits: forecast by their median"
+        ),
         signed("signed", values("mean_error")).meaning("signed: mean error, positive where it was told too late"),
         shares("too late", values("late_share")).meaning("too late: told so of so many"),
-        shares("held", [word.held for word in words]).meaning("held: share of bounds, or of starts by then, that held"),
+        measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
+        shares("held", [word.held for word in words]).meaning(
+            "held: share of bounds that held; in time: by the site's first word, beside the probability that we told"
+        ),
         TableColumn("jobs", "", [f"{word.jobs:,}" for word in words]),
         numbers("Brier", [word.brier for word in words], 3).meaning(
             "Brier: mean squared error of probabilities of starting by then; the site's word taken for certain"

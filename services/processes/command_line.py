@@ -58,37 +58,60 @@ def watch(
     run: Annotated[str | None, typer.Option(metavar="NAME", help="Only this run.")] = None,
     kind: Annotated[str | None, typer.Option(metavar="EVENT", help="Only events of this kind, as Decided.")] = None,
     user: Annotated[
-        int | None, typer.Option(metavar="N", help="Only jobs of this user that are submitted from here on.")
+        str | None, typer.Option(metavar="NAME", help="Only jobs of this user that are submitted from here on.")
     ] = None,
-    job: Annotated[int | None, typer.Option(metavar="N", help="Only what is about this job.")] = None,
+    job: Annotated[str | None, typer.Option(metavar="ID", help="Only what is about this job, such as 2754_12.")] = None,
     predictions: Annotated[bool, typer.Option("--predictions", help="Only messages that carry predictions.")] = False,
     json: Annotated[bool, typer.Option("--json", help="JSON lines, as into a pipe; else sentences.")] = False,
     beginning: Annotated[bool, typer.Option("--beginning", help="From the first message, not from now on.")] = False,
     count: Annotated[int | None, typer.Option(metavar="N", min=1, help="End after N messages.")] = None,
 ) -> None:
-    """Show the messages of a topic as they arrive: sentences on a terminal, JSON lines elsewhere."""
+    """Show the messages of a topic as they arrive: sentences on a terminal, JSON lines elsewhere.
+
+    Sentences have the names and job ids of a followed cluster while Redis can be used, else numbers.
+    """
     known = (*topics.FLOW, topics.DEAD_LETTERS)
     if topic not in known:
         raise SettingsError(f"unknown topic {quote(topic)}; known: {', '.join(known)}")
     with lasting_imports():
         import asyncio
+        from contextlib import AsyncExitStack, suppress
 
-        from shadowtime.services.processes.watch import KINDS, JsonLines, MessageFilter, Printer, Sentences
-        from shadowtime.services.processes.watch import watch as watch_topic
-        from shadowtime.shared.streaming import read_settings
+        from shadowtime.services.processes.ask import NAMES_OF, WordReader
+        from shadowtime.services.processes.watch import (
+            KINDS,
+            JsonLines,
+            MessageFilter,
+            Printer,
+            RunWords,
+            Sentences,
+            require_job_id,
+            watch_topic,
+        )
+        from shadowtime.shared.streaming import read_settings, reading_later
 
     if kind is not None and kind not in KINDS:
         raise SettingsError(f"unknown kind {quote(kind)} of events; known: {', '.join(KINDS)}")
-    wanted = MessageFilter(run, cluster, kind, user, job, predictions)
+    wanted = MessageFilter(run, cluster, kind, user, require_job_id(job), predictions)
     if topic == topics.DEAD_LETTERS and wanted != MessageFilter():
         raise SettingsError("dead letters cannot be selected by cluster, run, kind, user or job; see their headers")
     settings = read_settings(context.args, "subscriber")
     start_logging(settings.log_format, "watch", logging.ERROR)
     as_json = json or not sys.stdout.isatty()
-    console = Console(highlight=False, emoji=False)
-    printer: Printer = JsonLines(sys.stdout.buffer, topic) if as_json else Sentences(console, topic)
+
+    async def show() -> None:
+        async with AsyncExitStack() as stack:
+            words = RunWords()
+            if not as_json or user is not None or job is not None:
+                with suppress(SettingsError):  # its password may not be readable here: numbers are shown
+                    reads = reading_later(read_settings(context.args, "ask"), NAMES_OF)
+                    words = RunWords(WordReader(await stack.enter_async_context(reads)))
+            console = Console(highlight=False, emoji=False)
+            printer: Printer = JsonLines(sys.stdout.buffer, topic) if as_json else Sentences(console, topic, words)
+            await watch_topic(settings, topic, wanted, printer, words, beginning=beginning, count=count)
+
     try:
-        asyncio.run(watch_topic(settings, topic, wanted, printer, beginning=beginning, count=count))
+        asyncio.run(show())
     except KeyboardInterrupt:  # the normal way to end the command: no message
         sys.exit(INTERRUPTED)
     except BrokenPipeError:  # the reader of the pipe has left; typer would end with status 1

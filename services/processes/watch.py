@@ -1,8 +1,9 @@
 """The output of a topic: sentences for people, JSON lines for programs."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, BinaryIO, NamedTuple, Protocol, get_args
 
 import orjson
@@ -11,7 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shadowtime.services.processes.ask import NO_WORDS, ClusterWords, WordReader, is_job_id
 from shadowtime.shared.cli import say
+from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.formatting import clock
 from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Event
 from shadowtime.shared.quoting import plain, quote
@@ -21,19 +24,59 @@ from shadowtime.shared.text import UNKNOWN, RunContext, Sentence, sentences
 
 # The selection of messages, and of the jobs in them.
 
+TASK = re.compile(r"([0-9]+)\[([0-9]+)\]")
+"""An id of a task as PBS writes it; `2754_12` is the same."""
+
 PREDICTIONS = ("run_time", "adjustment", "wait_bounds", "forecast", "coverage", "change_points", "drifts")
 """Fields of an envelope that hold predictions, or that evaluate earlier predictions."""
 
 
 class MessageFilter(NamedTuple):
-    """The criteria for messages. A field that is None matches every message."""
+    """The criteria for messages. A field that is None matches every message.
+
+    `user` is a name or a number, `job` an id such as `2754_12` or a number of the log.
+    """
 
     run: str | None = None
     cluster: str | None = None
     kind: str | None = None
-    user: int | None = None
-    job: int | None = None
+    user: str | None = None
+    job: str | None = None
     predictions: bool = False
+
+
+WordsOf = Callable[[str], ClusterWords]
+"""Returns the own words of the cluster of a run."""
+
+
+def no_words(run: str) -> ClusterWords:
+    """Return that a run has no words: numbers stand for themselves."""
+    return NO_WORDS
+
+
+class RunWords:
+    """The own words of the clusters of runs; none while Redis cannot be used."""
+
+    def __init__(self, reader: WordReader | None = None) -> None:
+        self._reader = reader
+        self._known: dict[str, ClusterWords] = {}
+
+    def __call__(self, run: str) -> ClusterWords:
+        """Return the words of a run, as `learn` has read them."""
+        return self._known.get(run, NO_WORDS)
+
+    async def learn(self, messages: Sequence[Message]) -> None:
+        """Read the words of the runs of messages."""
+        if self._reader is None:
+            return
+        clusters: dict[str, str] = {}
+        for message in messages:
+            with suppress(orjson.JSONDecodeError, KeyError, TypeError):
+                envelope = orjson.loads(message.value)
+                if isinstance(envelope["cluster"], str):
+                    clusters[str(envelope["run"])] = envelope["cluster"]
+
+        self._known = {run: await self._reader.latest(cluster, run) for run, cluster in clusters.items()}
 
 
 class SelectedMessage(NamedTuple):
@@ -43,6 +86,13 @@ class SelectedMessage(NamedTuple):
     jobs: frozenset[int] | None = None
 
 
+def require_job_id(text: str | None) -> str | None:
+    """Return the id of a job. Raise `SettingsError` if it is none."""
+    if text is not None and not is_job_id(text):
+        raise SettingsError(f"--job: expected the id of a job, such as 2754 or 2754_12, found {quote(text)}")
+    return text
+
+
 class Filter:
     """Filter of messages, and of the jobs in each message.
 
@@ -50,8 +100,9 @@ class Filter:
     seen. The filter remembers the user's jobs until they end.
     """
 
-    def __init__(self, wanted: MessageFilter) -> None:
-        self._wanted = wanted
+    def __init__(self, wanted: MessageFilter, words: WordsOf = no_words) -> None:
+        self._wanted = wanted._replace(job=None if wanted.job is None else TASK.sub(r"\1_\2", wanted.job))
+        self._words = words
         self._jobs: set[tuple[str, int]] = set()
 
     def __call__(self, message: Message) -> SelectedMessage | None:
@@ -77,7 +128,8 @@ class Filter:
             if wanted.user is not None:
                 jobs = self._of_user(run, kind, event, jobs)
             if wanted.job is not None:
-                jobs &= {wanted.job}
+                job_id = self._words(run).job
+                jobs = frozenset(number for number in jobs if wanted.job in (job_id(number), str(number)))
 
         predicts = any(envelope.get(name) for name in PREDICTIONS) or bool(event.get("evaluated"))
         fits = (wanted.kind or kind) == kind and (predicts or not wanted.predictions)
@@ -85,7 +137,8 @@ class Filter:
 
     def _of_user(self, run: str, kind: str, event: Mapping[str, Any], jobs: frozenset[int]) -> frozenset[int]:
         """Return the jobs of an event that belong to the user. Remember the user's jobs from submission to end."""
-        if kind == "JobSubmitted" and event.get("user_id") == self._wanted.user:
+        user = self._words(run).numbered("user", self._wanted.user or "", or_number=True)
+        if kind == "JobSubmitted" and event.get("user_id") == user:
             self._jobs |= {(run, number) for number in jobs}
         named = frozenset(number for number in jobs if (run, number) in self._jobs)
         if kind == "JobWithdrawn" or (kind == "JobEnded" and not event.get("requeued")):
@@ -167,11 +220,12 @@ class Sentences:
 
     Empty decisions, and jobs that are not selected, have no line. Times are dates if the beginning of the run was read,
     else days since second 0. The name is the name of the cluster. If the cluster has several runs, it is the name of
-    the run, from the second run on.
+    the run, from the second run on. Jobs, users and places have the words of their cluster.
     """
 
-    def __init__(self, console: Console, topic: str) -> None:
+    def __init__(self, console: Console, topic: str, words: WordsOf = no_words) -> None:
         self._console = console
+        self._words = words
         self._of = self._dead if topic == DEAD_LETTERS else self._living
         self._logs: dict[str, RunContext] = {}
         self._only: dict[str, str | None] = {}
@@ -218,7 +272,8 @@ class Sentences:
         when, where = clock(envelope.event.time, log.unix_start), plain(self._place(envelope))
         for sentence in sentences(envelope, log):
             if (chosen.jobs is None or sentence.job in chosen.jobs) and (text := self._news(envelope, sentence)):
-                yield when, where, Text(text, STYLES.get(sentence.kind, ""))
+                spoken = self._words(envelope.run).speak(text, log.pools)
+                yield when, where, Text(spoken, STYLES.get(sentence.kind, ""))
         if isinstance(envelope.event, Decided) and (then := log.after(envelope.event)) != log:
             self._remember(envelope.run, then)
 
@@ -266,10 +321,12 @@ PATIENCE = 10
 
 
 @asynccontextmanager
-async def reminding(run: str | None) -> AsyncIterator[Callable[[], object]]:
-    """Yield a function to call when a message of the run has arrived. Without a call within `PATIENCE`, say so once."""
-    text = f"no message of run {quote(run or '')} so far; still waiting; `shadowtime live` lists all runs"
-    timer = None if run is None else asyncio.get_running_loop().call_later(PATIENCE, say, text)
+async def reminding(wanted: MessageFilter) -> AsyncIterator[Callable[[], object]]:
+    """Yield a function to call when a wanted message has arrived. Without a call within `PATIENCE`, say so once."""
+    named = (("run", wanted.run), ("user", wanted.user), ("job", wanted.job))
+    whose = " of ".join(f"{kind} {quote(name)}" for kind, name in named if name is not None)
+    text = f"no message of {whose} so far; still waiting; `shadowtime live` lists all runs"
+    timer = asyncio.get_running_loop().call_later(PATIENCE, say, text) if whose else None
     try:
         yield (lambda: None) if timer is None else timer.cancel
     finally:
@@ -277,8 +334,15 @@ async def reminding(run: str | None) -> AsyncIterator[Callable[[], object]]:
             timer.cancel()
 
 
-async def watch(
-    settings: Settings, topic: str, wanted: MessageFilter, printer: Printer, *, beginning: bool, count: int | None
+async def watch_topic(
+    settings: Settings,
+    topic: str,
+    wanted: MessageFilter,
+    printer: Printer,
+    words: RunWords,
+    *,
+    beginning: bool,
+    count: int | None,
 ) -> None:
     """Show the messages of a topic, for ever or until `count` of them were shown.
 
@@ -287,10 +351,11 @@ async def watch(
     BusError
         If Kafka cannot be reached, or the topic does not exist.
     """
-    choose = Filter(wanted)
+    choose = Filter(wanted, words)
     shown = 0
-    async with aclosing(subscribe(settings, topic, beginning=beginning)) as batches, reminding(wanted.run) as arrived:
+    async with aclosing(subscribe(settings, topic, beginning=beginning)) as batches, reminding(wanted) as arrived:
         async for batch in batches:
+            await words.learn(batch)
             for record in batch:
                 printer.note(record)
             records = [chosen for record in batch if (chosen := choose(record)) is not None]

@@ -197,7 +197,7 @@ class Scheduler(StageHandler):
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
         """Reprioritise a waiting job if only its priority changes. Otherwise withdraw it and submit it anew."""
-        if only_priority(changed) and changed.job_number not in self.blocked:
+        if only_priority(changed) and changed.priority is not None and changed.job_number not in self.blocked:
             self.places[changed.job_number].reprioritise(changed)
         return super().on_changed(envelope, changed, old, new)
 

@@ -15,6 +15,7 @@ from shadowtime.services.scoreboard.scores import (
     RunTimeErrors,
     SaidProbabilities,
     StartDistributions,
+    StartsBy,
     WaitBoundCoverage,
     WaitForecastErrors,
     WaitScores,
@@ -39,6 +40,7 @@ class Tally:
         self.starts = StartDistributions()
         self.cuts = SaidProbabilities()
         self.expected = ExpectedStarts()
+        self.starts_by = StartsBy()
         self.capacity = Capacity()
         self.members = MemberRecord()
         self.held = PredictionsHeld()
@@ -94,6 +96,7 @@ class Tally:
             portfolio=self.members.scores(),
             happenings=Happenings(**self.happenings) if self.happenings else None,
             expected_starts=self.expected.scores(),
+            starts_by=self.starts_by.scores(),
             drifts=self.held.scores(),
             prediction_workload=self.workload.scores(run_times.mean_run_time),
         )
@@ -112,6 +115,7 @@ class Tally:
             "starts": self.starts.snapshot(),
             "cuts": self.cuts.snapshot(),
             "expected": self.expected.snapshot(),
+            "starts_by": self.starts_by.snapshot(),
             "capacity": self.capacity.snapshot(),
             **self.members.snapshot(),
             "held": self.held.snapshot(),
@@ -135,6 +139,7 @@ class Tally:
         self.starts.restore(state["starts"])
         self.cuts.restore(state["cuts"])
         self.expected.restore(state["expected"])
+        self.starts_by.restore(state.get("starts_by", ()))
         self.capacity.restore(state["capacity"])
         self.members.restore(state)
         self.held.restore(state["held"])

@@ -31,7 +31,7 @@ from shadowtime.shared.messages import (
     name_label,
 )
 from shadowtime.shared.spec import parse
-from shadowtime.shared.stages import RunningJob, StageHandler
+from shadowtime.shared.stages import RunningJob, StageHandler, new_request
 
 
 class Scoreboard(StageHandler):
@@ -106,6 +106,8 @@ class Scoreboard(StageHandler):
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
         """Record the new predictions. Keep the forecast of the submission, and its bounds unless the queue changes."""
+        if new_request(changed).keys() == {"site_reason"}:
+            return envelope
         self.tally.happenings["changed"] += 1
         self._count_late(changed)
         if envelope.run_time is not None:
@@ -169,8 +171,11 @@ class Scoreboard(StageHandler):
         if number in tally.expected.waiting:
             forecast, bound = tally.forecasts.waiting.get(number), tally.coverage.named(number)
             tally.expected.reveal(number, job.queue_number, job.since + wait, wait, forecast, bound)
-        if number in tally.expected.waiting or number in tally.expected.tables:
-            tally.expected.withdraw(number)
+        tally.expected.withdraw(number)
+        if self.opened.mode == "recorded":
+            tally.expected.note_wait(wait)
+            if (shown := tally.coverage.named(number)) is not None:
+                tally.starts_by.add(job.queue_number, shown, wait)
         tally.coverage.reveal(number, wait)
         tally.forecasts.reveal(number, wait)
         tally.starts.reveal(number, wait)

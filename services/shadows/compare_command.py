@@ -32,6 +32,8 @@ def twin(
         from rich.console import Console
 
         from shadowtime.services.shadows.comparison import STORE, none_of, read, tables
+        from shadowtime.services.shadows.io import unix_time
+        from shadowtime.shared.messages import FOLLOWED, run_name
         from shadowtime.shared.streaming import read_settings, reading
 
     settings = read_settings(context.args, "ask")
@@ -52,7 +54,9 @@ def twin(
 
     console = Console(highlight=False, markup=False, emoji=False)
     shown = {shadow.name: shadow.compared for shadow in chosen}
-    for table in tables(chosen[0].cluster, shown, chosen[0].unix_start, users=users, classes=classes):
+    first = chosen[0]
+    now = unix_time() if first.real == run_name(first.cluster, FOLLOWED) else None
+    for table in tables(first.cluster, shown, first.unix_start, users=users, classes=classes, now=now):
         console.print(table)
 
 

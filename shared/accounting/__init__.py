@@ -39,7 +39,14 @@ if TYPE_CHECKING:
         tasks_of,
     )
     from shadowtime.shared.accounting.lives import DATED, Lives, in_order_of_time, joined_sizes, own_numbers, repeated
-    from shadowtime.shared.accounting.machine_parts import NONE, MachineParts, gpus_of, parts_of_nodes, read_parts
+    from shadowtime.shared.accounting.machine_parts import (
+        NONE,
+        MachineParts,
+        gpu_types_of,
+        gpus_of,
+        parts_of_nodes,
+        read_parts,
+    )
     from shadowtime.shared.accounting.mapping import INSTANTS, NAMES, SPANS, Mapped, is_table, parse_columns, resolved
     from shadowtime.shared.accounting.names import KINDS, POOL, REQUEUED, Names, read_key, read_names
     from shadowtime.shared.accounting.odd_rows import UNREADABLE, OddRows
@@ -51,6 +58,7 @@ if TYPE_CHECKING:
         STATES,
         answers,
         end_of,
+        gpu_type_of,
         header_of,
         is_header,
         limit_of,

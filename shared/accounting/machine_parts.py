@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from pydantic import StrictInt, StrictStr, TypeAdapter, ValidationError
 
 from shadowtime.shared.bounds import MAX_NAME_LENGTH, MAX_POOLS
 from shadowtime.shared.errors import TraceError, first_of
-from shadowtime.shared.messages import FrozenModel, Pool
+from shadowtime.shared.messages import MAX_GPU_TYPES, FrozenModel, GpuType, Pool
 
 MAX_SIZE = 2**27
 """Maximum size of a file of pools, in bytes."""
@@ -135,22 +136,30 @@ def _places(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
 def _from_slurm_lines(text: str) -> MachineParts:
     records = [dict(_PAIR.findall(record)) for record in re.split(r"(?=^NodeName=)", text, flags=re.MULTILINE)]
     return parts_of_nodes(
-        (record["NodeName"], record["Partitions"].split(","), _resources_of(record))
+        (
+            record["NodeName"],
+            record["Partitions"].split(","),
+            _resources_of(record),
+            gpu_types_of(record.get("Gres", "")),
+        )
         for record in records
         if "NodeName" in record and record.get("Partitions", NONE) != NONE
     )
 
 
-def parts_of_nodes(nodes: Iterable[tuple[str, Sequence[str], Mapping[str, int]]]) -> MachineParts:
+def parts_of_nodes(
+    nodes: Iterable[tuple[str, Sequence[str], Mapping[str, int], Mapping[str, int]]],
+) -> MachineParts:
     """Return the pools that nodes form: partitions with a node in common are one pool.
 
     Parameters
     ----------
     nodes
-        Name, partitions and resources of each node: processors, MiB of memory and GPUs.
+        Name, partitions, resources and GPU types of each node. Resources are processors, MiB of memory and GPUs.
 
     >>> has = {"processors": 4, "nodes": 1, "memory": 4000, "gpus": 0}
-    >>> parts = parts_of_nodes([("n1", ["batch", "debug"], has), ("n2", ["batch"], has), ("n3", ["gpu"], has)])
+    >>> of_nodes = {"n1": ["batch", "debug"], "n2": ["batch"], "n3": ["gpu"]}
+    >>> parts = parts_of_nodes((name, partitions, has, {}) for name, partitions in of_nodes.items())
     >>> [(pool.name, pool.processors) for pool in parts.pools], parts.of_partition["debug"]
     ([('batch+debug', 8), ('gpu', 4)], 0)
     """
@@ -162,7 +171,7 @@ def parts_of_nodes(nodes: Iterable[tuple[str, Sequence[str], Mapping[str, int]]]
             name = joined[name]
         return name
 
-    for _, partitions, _ in nodes:
+    for _, partitions, *_ in nodes:
         root(partitions[0])
         for other in partitions[1:]:
             joined[root(other)] = root(partitions[0])
@@ -172,13 +181,18 @@ def parts_of_nodes(nodes: Iterable[tuple[str, Sequence[str], Mapping[str, int]]]
         names.setdefault(root(partition), []).append(partition)
     order = {name: at for at, name in enumerate(names)}
     sums: list[dict[str, Any]] = [dict.fromkeys(("processors", "nodes", "memory", "gpus"), 0) for _ in order]
+    types: list[Counter[str]] = [Counter() for _ in order]
     of_node: dict[str, int] = {}
-    for node, partitions, has in nodes:
+    for node, partitions, has, *kinds in nodes:
         at = of_node[node] = order[root(partitions[0])]
+        types[at].update(kinds[0] if kinds else {})
         for name, value in has.items():
             sums[at][name] += value
 
-    for summed in sums:
+    for summed, counted in zip(sums, types, strict=True):
+        if len(counted) > 1:
+            kinds_of_pool = sorted(counted.items())[:MAX_GPU_TYPES]
+            summed["gpu_types"] = tuple(GpuType(name=kind[:MAX_NAME_LENGTH], gpus=gpus) for kind, gpus in kinds_of_pool)
         if summed["memory"] <= summed["nodes"]:  # Slurm's default of 1 MiB a node, where memory is not managed
             summed["memory"] = None
     pools = tuple(Pool(name="+".join(names[pool])[:MAX_NAME_LENGTH], **sums[at]) for pool, at in order.items())
@@ -205,5 +219,19 @@ def gpus_of(devices: str) -> int:
     >>> gpus_of("gpu:2080ti:4(S:0-1),gpu:1g.5gb:7,craynetwork:1"), gpus_of("(null)")
     (11, 0)
     """
-    parts = [part.split(":") for part in _SOCKETS.sub("", devices).split(",")]
-    return sum(int(part[-1]) for part in parts if part[0] == "gpu" and part[-1].isdecimal())
+    return sum(gpu_types_of(devices).values())
+
+
+def gpu_types_of(devices: str) -> dict[str, int]:
+    """Return the number of GPUs of each type in Slurm's text of generic resources; GPUs without a type are `other`.
+
+    >>> gpu_types_of("gpu:a100:4(S:0-1),gpu:v100:2,gpu:1,craynetwork:1")
+    {'a100': 4, 'v100': 2, 'other': 1}
+    """
+    types: dict[str, int] = {}
+    for part in _SOCKETS.sub("", devices).split(","):
+        device, *names = part.split(":")
+        if device == "gpu" and names and names[-1].isdecimal():
+            kind = ":".join(names[:-1]) or "other"
+            types[kind] = types.get(kind, 0) + int(names[-1])
+    return types

@@ -76,7 +76,14 @@ if TYPE_CHECKING:
         SchedulingPoint,
         moment,
     )
-    from shadowtime.shared.messages.machine_capacity import UNITS, MachineCapacity, Pool, PoolCapacity
+    from shadowtime.shared.messages.machine_capacity import (
+        MAX_GPU_TYPES,
+        UNITS,
+        GpuType,
+        MachineCapacity,
+        Pool,
+        PoolCapacity,
+    )
     from shadowtime.shared.messages.predictions import (
         BAD_GAP,
         DIGITS,
@@ -127,6 +134,7 @@ if TYPE_CHECKING:
         StartDistributionScores,
         StartErrorScores,
         StartProbabilityScores,
+        StartsByScores,
         WaitBoundScores,
         WaitForecastScores,
         WorkloadErrors,

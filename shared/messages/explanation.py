@@ -6,9 +6,10 @@ from typing import Annotated, Literal, Protocol, runtime_checkable
 from pydantic import Field
 
 from shadowtime.shared.bounds import MAX_RISKS
-from shadowtime.shared.messages.base import AtMost, Count, FrozenModel, SpecText, Whole
+from shadowtime.shared.messages.base import AtMost, Count, FrozenModel, Name, SpecText, Whole
 from shadowtime.shared.messages.envelope import Envelope
 from shadowtime.shared.messages.job_events import Outcome
+from shadowtime.shared.messages.machine_capacity import MAX_GPU_TYPES, GpuType
 from shadowtime.shared.messages.predictions import Probability
 from shadowtime.shared.messages.reasons import Reason
 
@@ -137,8 +138,14 @@ class Explanation(FrozenModel):
         description="of a waiting job: the site lets it not start; the machine is too small now; more of a resource "
         "must be free; it fits, and the head of the queue goes first; it fits, and the next pass may start it",
     )
+    site_reason: Name | None = Field(default=None, description="why it waits, as the site's own scheduler says")
     asked: Count | None = Field(default=None, description="how much it asks for of the resource that it waits for")
     free: Whole | None = Field(default=None, description="how much of that is free")
+    gpu_types: Annotated[tuple[GpuType, ...], AtMost(MAX_GPU_TYPES)] = Field(
+        default=(),
+        description="of a waiting job with GPUs: the types in its pool, if several; they are counted together",
+    )
+    gpu_type: Name | None = Field(default=None, description="the type of GPU that it names")
     ahead: Ahead | None = None
     ends: Endings | None = None
     shadow: Shadow | None = None

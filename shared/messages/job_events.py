@@ -5,7 +5,17 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from shadowtime.shared.bounds import MAX_PROCESSORS
-from shadowtime.shared.messages.base import Amount, Count, FrozenModel, Instant, Processors, Request, Seconds, Whole
+from shadowtime.shared.messages.base import (
+    Amount,
+    Count,
+    FrozenModel,
+    Instant,
+    Name,
+    Processors,
+    Request,
+    Seconds,
+    Whole,
+)
 from shadowtime.shared.messages.decisions import JobNumber
 from shadowtime.shared.messages.speedup import SpeedUp
 
@@ -22,6 +32,8 @@ class JobSubmitted(FrozenModel):
     running job holds its processors, and in total `memory` MiB and `gpus` GPUs. With `whole_nodes` it holds all
     processors of its nodes. `priority` is the site's; the largest goes first. A `blocked` job waits, but may not start
     for now, for a reason of the site such as a limit on its user: no policy starts it, or keeps processors for it.
+    `gpu_type` is the type of GPUs that it names, if any, and `site_reason` the reason that the site's own scheduler
+    gives for its wait. No stage decides or predicts by these two.
     """
 
     kind: Literal["JobSubmitted"] = "JobSubmitted"
@@ -45,8 +57,10 @@ class JobSubmitted(FrozenModel):
     nodes: Amount | None = None
     memory: Amount | None = None
     gpus: Amount | None = None
+    gpu_type: Name | None = None
     whole_nodes: Literal[True] | None = None
     blocked: Literal[True] | None = None
+    site_reason: Name | None = None
 
     @property
     def since(self) -> int:
@@ -68,7 +82,8 @@ class JobChanged(FrozenModel):
     """A waiting or running job has another request, or another place in the accounts. A field that is None stays.
 
     A running job holds `requested_processors` from now on, and ends `requested_time` seconds after its start at the
-    latest; with `unlimited` nothing ends it. `blocked` is only for waiting jobs; the start of a job ends it.
+    latest; with `unlimited` nothing ends it. `blocked` is only for waiting jobs; the start of a job ends it. An empty
+    `site_reason` says that the site's scheduler gives no reason any more.
     """
 
     kind: Literal["JobChanged"] = "JobChanged"
@@ -88,7 +103,9 @@ class JobChanged(FrozenModel):
     nodes: Amount | None = None
     memory: Amount | None = None
     gpus: Amount | None = None
+    gpu_type: Name | None = None
     blocked: bool | None = None
+    site_reason: Name | None = None
     happened: Instant | None = None
 
 

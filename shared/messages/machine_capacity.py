@@ -1,16 +1,26 @@
 """The pools of a machine: sets of nodes that partitions share, each with its capacity of every resource."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from shadowtime.shared.errors import LogViolation
-from shadowtime.shared.messages.base import Amount, FrozenModel, Name, Processors
+from shadowtime.shared.messages.base import Amount, AtMost, FrozenModel, Name, Processors
+
+MAX_GPU_TYPES = 50
+
+
+class GpuType(FrozenModel):
+    """The GPUs of one type in a pool."""
+
+    name: Name
+    gpus: Amount
 
 
 class Pool(FrozenModel):
     """A set of nodes that partitions share. Memory is in MiB, of all nodes.
 
-    A resource that is None is unknown and limits no job.
+    A resource that is None is unknown and limits no job. `gpu_types` are only given if there are several types. Jobs
+    are limited by the sum of all types.
     """
 
     name: Name
@@ -18,6 +28,7 @@ class Pool(FrozenModel):
     nodes: Amount | None = None
     memory: Amount | None = None
     gpus: Amount | None = None
+    gpu_types: Annotated[tuple[GpuType, ...], AtMost(MAX_GPU_TYPES)] | None = None
 
 
 class PoolCapacity(NamedTuple):

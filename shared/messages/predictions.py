@@ -230,6 +230,9 @@ class WaitBound(FrozenModel):
         `lower` or `both` where waits are bounded from below; None for an upper bound.
     observations
         Number of waits behind it.
+    young
+        True while few waits are known in a run that follows a cluster. The bound is wider then, as jobs that still wait
+        count, and stated bounds that did not hold.
     starts_within
         For each of some quantiles, the seconds within which the job starts with that probability, at this confidence;
         only from the ensemble.
@@ -244,6 +247,7 @@ class WaitBound(FrozenModel):
     side: Side | None = None
     observations: Count = 0
     reason: Reasons | None = None
+    young: Literal[True] | None = None
     starts_within: Annotated[tuple[tuple[Probability, Seconds], ...], AtMost(MAX_QUANTILES)] = ()
 
 

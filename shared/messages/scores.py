@@ -209,6 +209,20 @@ class WaitBoundScores(FrozenModel):
     windows_within: Count = 0
 
 
+class StartsByScores(FrozenModel):
+    """How often the one bound that is shown for a job held: the job started by the time that users were told.
+
+    `queue` is None for all jobs. `jobs` had such a bound and started. `stated` is the mean probability that was stated,
+    `came_true` the share that started in time, `mean_bound` in seconds.
+    """
+
+    queue: Whole | None = None
+    jobs: Count
+    stated: Finite
+    came_true: Finite
+    mean_bound: Finite
+
+
 class WaitForecastScores(FrozenModel):
     """The accuracy of wait forecasts for the jobs that started; means over `forecasts` jobs, in seconds.
 
@@ -239,11 +253,17 @@ class StartErrorScores(FrozenModel):
 
 
 class PairedStartScores(FrozenModel):
-    """Our own forecast at submission beside the site's first and last forecast, for exactly the same jobs."""
+    """Our own forecast at submission beside the site's first and last forecast, for exactly the same jobs.
+
+    Two naive forecasts, also made at submission, stand beside them: a start at once, and the median of the last 100
+    waits that were known. They are None in scores of before they were made.
+    """
 
     first: StartErrorScores
     last: StartErrorScores
     forecast: StartErrorScores
+    at_once: StartErrorScores | None = None
+    last_waits: StartErrorScores | None = None
 
 
 class StartProbabilityScores(FrozenModel):
@@ -322,8 +342,9 @@ class Scores(FrozenModel):
     A field is None if it does not apply. `calibration` is for policies that evaluate probabilities,
     `wait_forecast` for those that forecast, and `starts` for those that forecast quantiles. `cuts` is for distributions
     of run times, and `portfolio` for policies that switch between several configurations. `happenings` is for logs with
-    such events, `expected_starts` for logs with forecasts of the site's own scheduler, and `drifts` for runs with
-    predictions. `run_time` has one prediction for each job, `prediction_workload` one for each use of a prediction.
+    such events, `expected_starts` for logs with forecasts of the site's own scheduler, `starts_by` for recorded runs
+    with bounds on waits, and `drifts` for runs with predictions. `run_time` has one prediction for each job,
+    `prediction_workload` one for each use of a prediction.
     """
 
     policy: PolicyScores
@@ -337,6 +358,7 @@ class Scores(FrozenModel):
     portfolio: PortfolioScores | None = None
     happenings: Happenings | None = None
     expected_starts: Annotated[tuple[ExpectedStartScores, ...], AtMost(MAX_EXPECTED_QUEUES + 1)] | None = None
+    starts_by: Annotated[tuple[StartsByScores, ...], AtMost(MAX_EXPECTED_QUEUES + 1)] | None = None
     drifts: DriftScores | None = None
     prediction_workload: PredictionWorkloadScores | None = None
 

@@ -28,7 +28,7 @@ DONE: dict[type, str] = {
 }
 CHANGEABLE = (
     *("requested_processors", "requested_time", "user_id", "group_id", "executable_number", "queue_number"),
-    *("partition_number", "priority", "qos_number", "pool", "nodes", "memory", "gpus"),
+    *("partition_number", "priority", "qos_number", "pool", "nodes", "memory", "gpus", "gpu_type"),
 )
 
 
@@ -62,23 +62,25 @@ class RunningJob(NamedTuple):
         return self._replace(submitted=submitted, started=self.started.model_copy(update=held))
 
 
-def new_request(event: JobChanged) -> dict[str, int | None]:
+def new_request(event: JobChanged) -> dict[str, Any]:
     """Return the fields of a job's request that a change sets, with their new values."""
-    changes: dict[str, int | None] = {name: value for name in CHANGEABLE if (value := getattr(event, name)) is not None}
+    changes: dict[str, Any] = {name: value for name in CHANGEABLE if (value := getattr(event, name)) is not None}
     if event.blocked is not None:
         changes["blocked"] = event.blocked or None
+    if event.site_reason is not None:
+        changes["site_reason"] = event.site_reason or None
     return changes | ({"requested_time": None} if event.unlimited else {})
 
 
 def only_priority(event: JobChanged) -> bool:
-    """Return whether a change sets only the job's priority, neither its request nor whether it is blocked.
+    """Return whether a change sets neither the job's request nor whether it is blocked: no prediction depends on it.
 
-    >>> only_priority(JobChanged(time=0, job_number=1, priority=7))
+    >>> only_priority(JobChanged(time=0, job_number=1, priority=7, site_reason="Priority"))
     True
     >>> only_priority(JobChanged(time=0, job_number=1, priority=7, blocked=False))
     False
     """
-    return new_request(event).keys() == {"priority"}
+    return new_request(event).keys() <= {"priority", "site_reason"}
 
 
 class JobsInSystem:

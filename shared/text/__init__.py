@@ -20,9 +20,10 @@ if TYPE_CHECKING:
         WARNING,
     )
     from shadowtime.shared.text.columns import NOTHING, Measure, TableColumn, Values, numbers, seconds, shares, times
-    from shadowtime.shared.text.events import ADJUSTED, ENDS, LEFT, Sentence, chosen, sentences
+    from shadowtime.shared.text.events import ADJUSTED, ENDS, LEFT, YOUNG, Sentence, chosen, sentences
     from shadowtime.shared.text.explanations import (
         NamesJob,
+        all_types,
         brief_of,
         describe_start,
         reasons_of,

@@ -48,6 +48,10 @@ ENDS: dict[Outcome, str] = {
 }
 
 
+YOUNG = "young: few waits are known, so it is wide"
+"""Words for a bound of a young run."""
+
+
 LEFT = {"cancelled": "was cancelled", "held": "is held"}
 """Words for jobs that left the queue, by reason."""
 
@@ -140,7 +144,8 @@ def bounded(bound: WaitBound) -> str:
         return f"no bound ({plain(scope)}: {plain(bound.reason or 'unknown')})"
     limits = [f"at least {duration(bound.lower)}"] if bound.lower is not None else []
     limits += [f"at most {duration(bound.bound)}"] if bound.bound is not None else []
-    return f"waits {' and '.join(limits)} ({plain(scope)}, {percent(bound.quantile, '.4g')})"
+    young = f"; {YOUNG}" if bound.young else ""
+    return f"waits {' and '.join(limits)} ({plain(scope)}, {percent(bound.quantile, '.4g')}{young})"
 
 
 def _decisions(decided: Decided, log: RunContext) -> Iterator[Sentence]:
@@ -161,6 +166,8 @@ def _submission(envelope: Envelope, job: JobSubmitted) -> Iterator[str]:
         yield f"asks for {duration(job.requested_time)}"
     if job.blocked:
         yield "may not start for now"
+    if job.site_reason is not None:
+        yield f"waits for the site's reason {plain(job.site_reason)}"
     if envelope.run_time is not None and envelope.run_time.observations:
         yield f"expected to run {duration(envelope.run_time.point)}"
     if envelope.adjustment is not None and envelope.adjustment.key is not None:
@@ -192,6 +199,9 @@ def _changes(changed: JobChanged) -> Iterator[str]:
         yield f"asks for {duration(changed.requested_time)}"
     if changed.blocked is not None:
         yield "may not start for now" if changed.blocked else "may start"
+    if changed.site_reason is not None:
+        reason = plain(changed.site_reason)
+        yield f"waits for the site's reason {reason}" if reason else "has no reason of the site any more"
     for field, name in NAMED.items():
         if (value := getattr(changed, field)) is not None:
             yield f"{name} {value}"

@@ -1,6 +1,6 @@
 """An `Explanation` in sentences, for terminals, the live page and readers of the JSON."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from shadowtime.shared.formatting import clock, duration, percent
 from shadowtime.shared.messages import (
@@ -8,6 +8,7 @@ from shadowtime.shared.messages import (
     Ending,
     Endings,
     Explanation,
+    GpuType,
     Outcome,
     Refused,
     Shadow,
@@ -71,6 +72,22 @@ SOURCES = {
     "forecast": "by the forecast",
     "bounds": "by bounds on waits",
 }
+
+
+def counted_together(why: Explanation) -> str:
+    """Return in words that GPUs of several types are counted together, and may not be what a job asks for."""
+    own = "" if why.gpu_type is None else f" It asks for {plain(why.gpu_type)}, and may wait for that type alone."
+    return f"{all_types(why.gpu_types)}{own}"
+
+
+def all_types(types: Sequence[GpuType]) -> str:
+    """Return in one sentence that the GPUs of a pool are counted together.
+
+    >>> all_types((GpuType(name="a100", gpus=4), GpuType(name="v100", gpus=8)))
+    'GPUs of all types are counted together here (4 a100, 8 v100).'
+    """
+    listed = ", ".join(f"{kind.gpus:,} {plain(kind.name)}" for kind in types)
+    return f"GPUs of all types are counted together here ({listed})."
 
 
 def start_range(start: StartOutlook, at: Callable[[int], str]) -> str:
@@ -186,6 +203,8 @@ class _Words:
             yield ahead(why.ahead, self.job_id)
         if why.waits_for is not None:
             yield self.waits_for()
+        if why.site_reason is not None and why.waits_for != "site":
+            yield f"The site's own scheduler gives the reason {plain(why.site_reason)}."
         if why.shadow is not None:
             yield self.shadow(why.shadow)
         if why.ends is not None:
@@ -206,9 +225,16 @@ class _Words:
 
     def waits_for(self) -> str:
         why = self.why
+        reason = self.awaited()
+        return reason if why.waits_for == "site" or not why.gpu_types else f"{reason} {counted_together(why)}"
+
+    def awaited(self) -> str:
+        why = self.why
         match why.waits_for:
             case "site":
-                return "The site lets it not start for now, for a reason of its own such as a limit on its user."
+                if why.site_reason is None:
+                    return "The site lets it not start for now, for a reason of its own such as a limit on its user."
+                return f"The site lets it not start for now: {plain(why.site_reason)}."
             case "pass" if why.obeyed:
                 return "It fits, and the next pass starts it, unless something comes before that."
             case "pass":
@@ -268,7 +294,8 @@ class _Words:
             case "paper":
                 rule = f", by the paper's bound {shares(refused.bound)}; less than {shares(refused.tau)} is asked"
             case "gain":
-                rule = f"; what goes by is the cost of gain, which must be less than {refused.tau:g}"
+                times = "" if refused.tau == 1 else f"{refused.tau:g} times "
+                rule = f"; by its rule, that job must be expected to lose less than {times}what this one gains"
             case "exact":
                 rule = f"; less than {shares(refused.tau)} is asked, within what is left of the budget"
 

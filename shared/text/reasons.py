@@ -30,7 +30,7 @@ class RunContext(NamedTuple):
     """Known facts about a run: Unix time of second 0, whether decisions are obeyed, the last member that decided.
 
     `plan` names the run times that the policy plans with: requests or predictions. It is None if the policy has both.
-    `job_id` returns the id of a job from its number in the log.
+    `job_id` returns the id of a job from its number in the log. `pools` are the names of the pools.
     """
 
     unix_start: int = 0
@@ -38,11 +38,17 @@ class RunContext(NamedTuple):
     member: str | None = None
     plan: str | None = None
     job_id: Callable[[int], str] = str
+    pools: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, opened: ClusterOpened) -> "RunContext":
         """Return the context from the first event of a run."""
-        return cls(opened.unix_start, opened.mode == "closed", plan=_plan(opened))
+        return cls(
+            opened.unix_start,
+            opened.mode == "closed",
+            plan=_plan(opened),
+            pools=tuple(pool.name for pool in opened.pools or ()),
+        )
 
     def after(self, decided: Decided) -> "RunContext":
         """Return the context after a decision."""

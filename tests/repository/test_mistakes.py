@@ -72,7 +72,6 @@ MISTAKES = {  # LOG stands for a small log, GONE for a port where nobody listens
     "watch nothing": "'nothing'",
     "watch decisions --count none": "--count",
     "watch decisions --count 0": "--count",
-    "watch decisions --user me": "--user",
     "watch decisions --job last": "--job",
     "watch decisions --kind Decision": "'Decision'",
     "watch dead-letters --user 3": "dead letters",

@@ -293,7 +293,8 @@ class Checked:
         )
         assert f"criterion={self.why.refused[0].criterion}" in self.why.policy
         assert f"tau={self.why.refused[0].tau:g}" in self.why.policy or "tau=" in self.why.policy
-        assert {"exact": "is asked", "gain": "cost of gain", "paper": "paper's"}[self.why.refused[0].criterion] in rule
+        words = {"exact": "is asked", "gain": "this one gains", "paper": "paper's"}
+        assert words[self.why.refused[0].criterion] in rule
 
     def expected(self, about: str, interval: str | None, source: str) -> None:
         since, now = self.job.submitted.since, self.log.time

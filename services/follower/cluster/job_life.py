@@ -84,7 +84,7 @@ class JobLife:
         self.at = event.time
         if isinstance(event, JobSubmitted):
             self.reported, self.since, self.expected = "waiting", event.since, None
-            values = ((name, getattr(event, name)) for name in (*CHANGEABLE, "blocked"))
+            values = ((name, getattr(event, name)) for name in (*CHANGEABLE, "blocked", "site_reason"))
             self.asked = {name: value for name, value in values if value is not None}
         elif isinstance(event, JobChanged):
             self.asked |= new_request(event)

@@ -77,7 +77,9 @@ class NameTable:
             "nodes": observation.nodes,
             "memory": observation.memory,
             "gpus": observation.gpus,
+            "gpu_type": observation.gpu_type or None,
             "blocked": observation.blocked or None,
+            "site_reason": observation.reason or None,
         }
 
     def take_fresh(self) -> dict[str, bytes]:

@@ -1,7 +1,8 @@
 """Observations: the state of a job on a cluster at one moment."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from shadowtime.shared.messages import Outcome
@@ -66,6 +67,10 @@ class JobObservation:
     blocked: bool = False
     resized: tuple[tuple[int, int], ...] = ()
     """Times and new numbers of processors of its resizes, after its start."""
+    reason: str = ""
+    """The reason that the cluster gives for its wait."""
+    gpu_type: str = ""
+    """The type of GPUs that it asks for, if it names one."""
 
     def plain(self) -> list[Any]:
         """Return all fields as plain values."""
@@ -80,7 +85,7 @@ class JobObservation:
 
 
 class Node(NamedTuple):
-    """A node: its partitions, its processors, memory in MiB and GPUs, and the number of `usable` processors.
+    """A node: its partitions, its processors, memory in MiB, GPUs by type, and the number of `usable` processors.
 
     `held` processors are allocated. If no job may start on a node, only these are usable.
     """
@@ -92,6 +97,7 @@ class Node(NamedTuple):
     gpus: int
     usable: int
     held: int = 0
+    gpu_types: Mapping[str, int] = MappingProxyType({})
 
     @property
     def has(self) -> dict[str, int]:

@@ -25,8 +25,11 @@ NEWS, SHARE = 60, 0.1
 """Limits of a change of an expected start, in seconds and as a share of the time left until the published start. The
 change is published if it exceeds both limits."""
 
-STAYS = ("pool", "partition_number", "priority", "blocked")
+STAYS = ("pool", "partition_number", "priority", "blocked", "site_reason", "gpu_type")
 """Fields whose changes are not published once a job runs."""
+
+OF_WAITING = ("priority", "blocked", "site_reason", "gpu_type")
+"""Fields whose changes are not published with the start of a job, which ends them."""
 
 
 def pending_events(
@@ -75,7 +78,7 @@ def pending_events(
     if observation.start is not None:
         if (time := max(observation.start, at, present)) > now:
             return
-        if further := {name: value for name, value in different.items() if name not in ("priority", "blocked")}:
+        if further := {name: value for name, value in different.items() if name not in OF_WAITING}:
             yield JobChanged(time=time, job_number=number, **further)
         start = max(observation.start, since)
         size, limit = asked["requested_processors"], asked["requested_time"]
@@ -154,6 +157,8 @@ def _different(known: Asked, asked: Asked, unlimited: bool) -> dict[str, Any]:
     changed = {name: value for name, value in asked.items() if value is not None and value != known.get(name)}
     if known.get("blocked") and not asked.get("blocked"):
         changed["blocked"] = False
+    if known.get("site_reason") and not asked.get("site_reason"):
+        changed["site_reason"] = ""
     if unlimited and known.get("requested_time") is not None:
         changed["unlimited"] = True
     return changed

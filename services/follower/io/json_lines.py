@@ -68,6 +68,7 @@ class JobLine(FrozenModel):
     node_list: Word = Field("", description="where it runs, the first node first")
     priority: Count | None = Field(None, description="in its queue; the largest goes first")
     expected: Second | None = Field(None, description="when the cluster expects it to start")
+    reason: Word = Field("", description="the reason that the cluster gives for its wait")
 
 
 class PoolLine(FrozenModel):

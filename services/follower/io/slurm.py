@@ -152,7 +152,7 @@ class SlurmSource(Mirrored):
         machine = await self._asked.machine()
         await self._believed_jobs(machine)
         nodes = sorted(node for node in machine.nodes if node.partitions)
-        parts = parts_of_nodes((node.name, sorted(node.partitions), node.has) for node in nodes)
+        parts = parts_of_nodes((node.name, sorted(node.partitions), node.has, node.gpu_types) for node in nodes)
         return self._begin(parts, await self._clock()) if opened is None else self._begin_again(parts, opened)
 
     async def listen(self) -> None:

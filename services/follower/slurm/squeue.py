@@ -8,7 +8,8 @@ from shadowtime.shared.accounting import (
     STATES,
     UNKNOWN,
     Instants,
-    gpus_of,
+    gpu_type_of,
+    gpu_types_of,
     resources_of,
     seconds_of,
     whole_number,
@@ -18,7 +19,7 @@ from shadowtime.shared.bounds import MAX_INTEGER
 from shadowtime.shared.cluster import LIMIT, OUTCOMES
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.messages import Outcome
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import plain, quote
 
 FIELDS = (
     *("JobID", "ArrayJobID", "ArrayTaskID", "State", "SubmitTime", "EligibleTime", "StartTime", "EndTime"),
@@ -82,6 +83,9 @@ SYMBOLS = {"*": "not_responding", "~": "powered_down", "#": "powering_up", "%": 
 
 TIER = 2**32
 """Weight of a tier. It exceeds every priority within a tier."""
+
+MAX_REASON = 100
+"""Characters of a reason that are kept."""
 
 MAX_HOSTS = 100_000
 """Largest range of hosts that is spelled out."""
@@ -188,10 +192,22 @@ def _observation(values: Mapping[str, str]) -> JobObservation | None:
         expected=start if state == "waiting" and values["State"] != BOOTS else None,
         blocked=state == "waiting"
         and (values["State"] == BOOTS or values["Reason"].split(" ")[0].strip("()") not in FREE),
+        gpu_type=gpu_type_of(values["tres-alloc"])[:MAX_REASON],
+        reason=reason_of(values["Reason"]) if state == "waiting" else "",
     )
     if status is None and state == "over":
         observation.outcome = _guessed(observation, number("exit_code"))
     return observation
+
+
+def reason_of(text: str) -> str:
+    """Return the reason that squeue prints for a wait, without its list of nodes; an empty text if there is none.
+
+    >>> reason_of("(ReqNodeNotAvail, UnavailableNodes:n[01-09])"), reason_of("None"), reason_of("Priority")
+    ('ReqNodeNotAvail', '', 'Priority')
+    """
+    reason = plain(text.strip().strip("()").partition(", UnavailableNodes")[0])
+    return "" if reason in ("None", "N/A") else reason[:MAX_REASON]
 
 
 def _state_of(text: str) -> tuple[State | None, int | None]:
@@ -271,7 +287,8 @@ def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
     if words & AWAKENED:
         words -= {"not_responding", "no_respond"}
     usable = held if words & HELD_ONLY else total
-    return Node(name, tuple(partitions), total, whole_number(memory) or 0, gpus_of(devices), usable, held)
+    gpus = gpu_types_of(devices)
+    return Node(name, tuple(partitions), total, whole_number(memory) or 0, sum(gpus.values()), usable, held, gpus)
 
 
 def words_of_state(state: str) -> set[str]:

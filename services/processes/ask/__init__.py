@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from shadowtime.services.processes.ask.questions import Problem, age_line, log_age, read_as
     from shadowtime.services.processes.ask.queue_text import SORTS, queue_csv, queue_lines
     from shadowtime.services.processes.ask.routes import answering, serve, without_traceback
-    from shadowtime.services.processes.ask.words import NAMES_OF, ClusterWords, WordReader
+    from shadowtime.services.processes.ask.words import (
+        NAMES_OF,
+        NO_WORDS,
+        SEARCHED,
+        ClusterWords,
+        WordReader,
+        is_job_id,
+    )
 
 __getattr__ = lazy_exports(__name__)

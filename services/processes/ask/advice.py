@@ -25,6 +25,7 @@ from shadowtime.shared.formatting import duration, percent
 from shadowtime.shared.messages import (
     UNITS,
     Amount,
+    ClusterOpened,
     Count,
     FrozenModel,
     JobSubmitted,
@@ -47,6 +48,7 @@ from shadowtime.shared.stages import (
     StageHandler,
     StageRun,
 )
+from shadowtime.shared.text import all_types
 
 RUN_TIME_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
@@ -91,6 +93,7 @@ class AsOf(FrozenModel):
     stage: str = Field(description="the stage")
     sequence: Count = Field(description="number of the last event in its state")
     time: Whole = Field(description="time of that event, in seconds on the cluster's own time line")
+    unix_start: Count = Field(default=0, description="Unix time of second 0; 0 if unknown")
 
 
 class RunTime(FrozenModel):
@@ -116,6 +119,7 @@ class Advice(FrozenModel):
     alternatives: tuple[Alternative, ...] = Field(description="ways to ask for it, with the same work")
     log_age: Whole | None = Field(default=None, description=LOG_AGE)
     unadvised: str | None = Field(default=None, description="why none of them is advised; null if one is")
+    note: str | None = Field(default=None, description="what the answer does not consider; null if nothing is known")
 
 
 class Advising:
@@ -157,6 +161,7 @@ class Advising:
             alternatives=alternatives,
             unadvised=None if any(choice.advised for choice in alternatives) else job.unadvised,
             log_age=age,
+            note=job.note,
         )
 
 
@@ -178,7 +183,12 @@ def _opened(state: StageRun) -> tuple[StageHandler, AsOf]:
     """Return the handler of a run, and its position. Raise `TypeError` if the run has not been opened."""
     if state.handler is None:
         raise TypeError(f"stage {state.stage.name}: the run has not been opened")
-    return state.handler, AsOf(stage=state.stage.name, sequence=state.sequence, time=state.handler.time)
+    return state.handler, AsOf(
+        stage=state.stage.name,
+        sequence=state.sequence,
+        time=state.handler.time,
+        unix_start=state.handler.opened.unix_start,
+    )
 
 
 class PredictedJob(NamedTuple):
@@ -194,12 +204,15 @@ class PredictedJob(NamedTuple):
         The job in all shapes to try, each with its prediction.
     unadvised
         The reason if no alternative is advised.
+    note
+        What the answer does not consider.
     """
 
     risk: RiskOfRequests | None
     run_time: RunTime
     asked: list[tuple[JobSubmitted, RunTimePrediction | None]]
     unadvised: str
+    note: str | None = None
 
 
 def _predicted(
@@ -211,7 +224,14 @@ def _predicted(
     if not isinstance(handler, PredictsRunTimes):
         raise TypeError(f"stage {state.stage.name} does not predict run times")
     largest = machine if question.moldable else 0
-    return predicted_job(handler, job, question.risk, largest), as_of
+    predicted = predicted_job(handler, job, question.risk, largest)
+    return predicted._replace(note=unconsidered(handler.opened, job)), as_of
+
+
+def unconsidered(opened: ClusterOpened, job: JobSubmitted) -> str | None:
+    """Return what advice on a job does not consider: the types of its GPUs, if its pool has several."""
+    types = opened.pools[job.pool or 0].gpu_types if opened.pools and job.gpus else None
+    return all_types(types) if types else None
 
 
 def _require_room(handler: StageHandler, job: JobSubmitted) -> int:

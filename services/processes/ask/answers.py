@@ -243,7 +243,14 @@ def _answer(question: Question, run: str, words: ClusterWords, state: StageRun) 
         reason = f"{quote(run)} is a run of cluster {quote(cluster)}, not of {quote(question.cluster)}"
         raise Unanswerable(404, reason, "run")
     if handler.passthrough:
-        return Answer(cluster=cluster, run=run, sequence=state.sequence, time=handler.time, bounds=())
+        return Answer(
+            cluster=cluster,
+            run=run,
+            sequence=state.sequence,
+            time=handler.time,
+            unix_start=handler.opened.unix_start,
+            bounds=(),
+        )
     largest = max(handler.processors, handler.opened.processors)
     if question.processors > largest:
         reason = f"the job requests {question.processors} processors; the machine has {largest}"
@@ -268,6 +275,7 @@ def _answer(question: Question, run: str, words: ClusterWords, state: StageRun) 
         run=run,
         sequence=state.sequence,
         time=handler.time,
+        unix_start=handler.opened.unix_start,
         bounds=bounds,
         outwaited=tuple(None if doubt is None else doubt.outwaited for doubt in doubts) if waits else (),
         waiting=len(waits),

@@ -52,6 +52,7 @@ class WaitingRow(FrozenModel):
     waits_for: str = Field(description="what it waits for, as in the answer about one job; or `starting`")
     starts: StartOutlook | None = Field(description="when it starts")
     why: str = Field(description="the reason in one sentence")
+    site_reason: str = Field(default="", description="why it waits, as the site's own scheduler says; empty if unknown")
 
 
 class RunningRow(FrozenModel):
@@ -155,6 +156,7 @@ def _waiting(handler: ListsJobs, words: ClusterWords, wanted: Callable[[JobSubmi
             waits_for=why.state if why.waits_for is None else why.waits_for,
             starts=why.starts,
             why=brief_of(why, words.job),
+            site_reason=why.site_reason or "",
         )
         for job, why in handler.waiting_jobs(wanted)
     )

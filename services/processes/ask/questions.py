@@ -69,6 +69,7 @@ class Answer(FrozenModel):
     run: str = Field(description="the run behind the answer")
     sequence: Count = Field(description="number of the last event behind the answer")
     time: Whole = Field(description="time of that event, in seconds on the cluster's own time line")
+    unix_start: Count = Field(default=0, description="Unix time of second 0; 0 if unknown")
     bounds: tuple[WaitBound, ...] = Field(description="one for each grouping, for the queue and for the whole cluster")
     outwaited: tuple[Count | None, ...] = Field(
         default=(), description="for each bound, how many waiting jobs have waited longer already; null without a bound"

@@ -137,6 +137,7 @@ def _waiting_columns(answer: QueueAnswer, rows: Sequence[WaitingRow], width: int
         ),
         TextColumn("95 %", 94, ["-" if one is None else until(one.by_95) for one in outlooks]),
         TextColumn("REASON", 70, [REASONS.get(row.waits_for, row.waits_for) for row in rows], True),
+        *_site_says(rows, width),
         TextColumn(
             "START AT",
             20,
@@ -147,6 +148,13 @@ def _waiting_columns(answer: QueueAnswer, rows: Sequence[WaitingRow], width: int
         ),
         TextColumn("WHY", 10, [_cut(row.why, 60) for row in rows], True),
     ]
+
+
+def _site_says(rows: Sequence[WaitingRow], width: int) -> list[TextColumn]:
+    """Return the column with the reasons that the site's own scheduler gives; none if it gives none."""
+    most = 14 if width < NARROW else 30
+    cells = [_cut(row.site_reason, most) or "-" for row in rows]
+    return [TextColumn("SITE SAYS", 56, cells, True)] if any(row.site_reason for row in rows) else []
 
 
 def _in(row: WaitingRow, now: int) -> str:
@@ -206,19 +214,19 @@ def queue_csv(answer: QueueAnswer, sort: str = "queue") -> str:
                 *(row.job_id, "waiting", row.user, row.partition, row.processors, row.requested_time),
                 *(at(row.since), answer.time - row.since),
                 *map(at, (starts.expected, starts.earliest, starts.latest, starts.by_95)),
-                *(row.waits_for, row.why, None, None, None),
+                *(row.waits_for, row.why, None, None, None, row.site_reason),
             )
         )
     for run in answer.running:
         state = "suspended" if run.suspended else "running"
         request = run.job_id, state, run.user, run.partition, run.processors, run.limit
-        out.writerow((*request, *[None] * 8, at(run.started), at(run.expected_end), run.used))
+        out.writerow((*request, *[None] * 8, at(run.started), at(run.expected_end), run.used, None))
     return text.getvalue()
 
 
 CSV_COLUMNS = (
     *("job", "state", "user", "partition", "processors", "limit_seconds", "waits_since", "waited_seconds"),
     *("expected_start", "start_10", "start_90", "start_95", "waits_for", "why"),
-    *("started", "expected_end", "limit_used"),
+    *("started", "expected_end", "limit_used", "site_reason"),
 )
 """Columns of the CSV. `start_10` to `start_95` are the times before which the job starts with that probability."""

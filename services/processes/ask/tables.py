@@ -10,7 +10,7 @@ from shadowtime.shared.formatting import clock, duration, percent
 from shadowtime.shared.messages import WaitBound
 from shadowtime.shared.quoting import one_line
 from shadowtime.shared.stages import HIGH
-from shadowtime.shared.text import HEADINGS, range_rows
+from shadowtime.shared.text import HEADINGS, YOUNG, range_rows
 
 SHOWN = (0.5, 0.9)
 """Probabilities of a start. For each, a column has the time within which the job starts with this probability."""
@@ -18,7 +18,9 @@ SHOWN = (0.5, 0.9)
 
 def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
     """Return the advice for people: lines about the job, and the table of alternatives."""
-    states = ", ".join(f"{state.stage} at {clock(state.time)} (event {state.sequence})" for state in advice.as_of)
+    states = ", ".join(
+        f"{state.stage} at {clock(state.time, state.unix_start)} (event {state.sequence})" for state in advice.as_of
+    )
     lines = [
         f"cluster {one_line(advice.cluster)}, run {one_line(advice.run)}; state of {states}",
         run_time_line(advice.run_time, question.requested_time),
@@ -35,6 +37,8 @@ def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
     lines += [f"no start is forecast: {reason}" for reason in reasons]
     if advice.unadvised is not None:
         lines.append(f"none is advised: {advice.unadvised}")
+    if advice.note is not None:
+        lines.append(advice.note)
     caption = (
         f"*: ends earliest of those cut with at most {percent(question.risk, 'g')} (longer ones: half of it); "
         "+: no other ends as early at as small a risk. If nothing else arrives; other sizes do the same work."
@@ -93,9 +97,10 @@ def answer_table(question: Question, answer: Answer) -> Table:
         for wait_bound in answer.bounds
         if wait_bound.starts_within
     ]
+    starts += [YOUNG] if any(wait_bound.young for wait_bound in answer.bounds) else []
     cluster, run = one_line(answer.cluster), one_line(answer.run)
     table = Table(
-        title=f"cluster {cluster}, run {run}, at {clock(answer.time)}: {_stated(question)}",
+        title=f"cluster {cluster}, run {run}, at {clock(answer.time, answer.unix_start)}: {_stated(question)}",
         caption="\n".join([*age_line(answer.log_age), *starts]),
     )
     for heading in ("queue", "grouping", "wait", "waits behind it"):

@@ -4,15 +4,15 @@ Messages have numbers only. The follower stores the names in Redis. A reader res
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
 from shadowtime.shared.accounting import KINDS, POOL, REQUEUED, job_of, number_of
 from shadowtime.shared.bounds import MAX_INTEGER
-from shadowtime.shared.errors import Unanswerable
+from shadowtime.shared.errors import StoreError, Unanswerable
 from shadowtime.shared.messages import FOLLOWED, SHADOW, ClusterOpened, FrozenModel, run_name
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import plain, quote
 
 NAMES_OF = "follow"
 """The prefix of the follower's keys in Redis, which have the names."""
@@ -23,11 +23,23 @@ MAX_LIVES = 1_000
 KEPT_SECONDS = 5.0
 """Seconds for which names are kept in memory. A name that is not known is looked up anew."""
 
+MAX_KEPT = 50
+"""The number of runs whose names are kept in memory."""
+
 MAX_LISTED = 20
 """The maximum number of names that an error lists."""
 
+READ_SHARE = 0.02
+"""Greatest share of the time in which names are read. They may be many, so they are kept longer then."""
+
 _ID = re.compile(r"([0-9]{1,10})(?:_([0-9]{1,7})|\[([0-9]{1,7})\])?")
 """An id of a job, as Slurm or PBS writes it."""
+
+_NUMBERED = re.compile(r"\b(job|user|group|queue|partition) ([0-9]{1,16})\b")
+"""A job, an owner or a place in a sentence (`shared/text`). There, `partition` is the number of a pool, from 1."""
+
+SEARCHED = ("user", "account", "partition")
+"""Kinds of names by which jobs are searched."""
 
 
 def is_job_id(text: str) -> bool:
@@ -100,6 +112,28 @@ class ClusterWords:
         job, task = job_of(number)
         return str(job) if task is None else f"{job}_{task}"
 
+    def speak(self, text: str, pools: Sequence[str] = ()) -> str:
+        """Return sentences with the ids of jobs and the names of users, accounts, partitions and pools for numbers.
+
+        `pools` are the names of the pools. A number without a name stays.
+
+        >>> words = ClusterWords({"user:eve": b"3", "partition:gpu": b"1"})
+        >>> words.speak("job 500000085 by user 3 in queue 1 waits behind job 7 of user 4")
+        'job 85_4 by user eve in partition gpu waits behind job 7 of user 4'
+        """
+
+        def named(match: re.Match[str]) -> str:
+            kind, number = match[1], int(match[2])
+            if kind == "job":
+                return f"job {self.job(number)}"
+            if kind == "partition":
+                return f"pool {plain(pools[number - 1])}" if 0 < number <= len(pools) else match[0]
+            of = {"group": "account", "queue": "partition"}.get(kind, kind)
+            name = self.names[of].get(number)
+            return match[0] if name is None else f"{of} {plain(name)}"
+
+        return _NUMBERED.sub(named, text) if self.known else text
+
     def lives(self, text: str) -> Iterator[int]:
         """Yield the numbers that a job with this id may have in the log, its latest life first.
 
@@ -137,6 +171,11 @@ class ClusterWords:
         more = f" and {len(known) - MAX_LISTED:,} more" if len(known) > MAX_LISTED else ""
         listed = ", ".join(map(quote, known[:MAX_LISTED])) or "none"
         raise Unanswerable(404, f"no {kind} {quote(text)} has had a job yet; known: {listed}{more}", parameter)
+
+    def numbered(self, kind: str, text: str, *, or_number: bool = False) -> int | None:
+        """Return the number for a name, or, with `or_number`, for a number as text; None if it is neither."""
+        number = self.numbers[kind].get(text)
+        return int(text) if number is None and or_number and re.fullmatch("[0-9]{1,15}", text) else number
 
     def pool_of(self, queue: int | None) -> int | None:
         """Return the pool of a partition by its number, counted from 0; None if it is not known."""
@@ -203,12 +242,30 @@ class WordReader:
         """
         if self._reader is None:
             return NO_WORDS
-        if run.startswith(run_name(cluster, SHADOW, "")):
-            run = run_name(cluster, FOLLOWED)
-        since, words = self._kept.get(run, (-KEPT_SECONDS, NO_WORDS))
-        now = monotonic()
-        if now - since >= KEPT_SECONDS:
+        run = self._named(cluster, run)
+        until, words = self._kept.get(run, (0.0, NO_WORDS))
+        began = monotonic()
+        if began >= until:
             words = ClusterWords(await self._reader.read_words(run))
-            self._kept = {name: kept for name, kept in self._kept.items() if now - kept[0] < KEPT_SECONDS}
-            self._kept[run] = now, words
+            now = monotonic()
+            self._keep(run, words, now + max(KEPT_SECONDS, (now - began) / READ_SHARE))
         return words
+
+    async def latest(self, cluster: str, run: str) -> ClusterWords:
+        """Return the words of a run; the last ones that were read, or none, while Redis cannot be used."""
+        try:
+            return await self.of(cluster, run)
+        except StoreError:
+            run = self._named(cluster, run)
+            words = self._kept.get(run, (0.0, NO_WORDS))[1]
+            self._keep(run, words, monotonic() + KEPT_SECONDS)
+            return words
+
+    def _named(self, cluster: str, run: str) -> str:
+        return run_name(cluster, FOLLOWED) if run.startswith(run_name(cluster, SHADOW, "")) else run
+
+    def _keep(self, run: str, words: ClusterWords, until: float) -> None:
+        self._kept.pop(run, None)
+        self._kept[run] = until, words
+        if len(self._kept) > MAX_KEPT:
+            del self._kept[next(iter(self._kept))]

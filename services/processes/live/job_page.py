@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any
 
+from shadowtime.services.processes.ask import NO_WORDS, ClusterWords
 from shadowtime.services.processes.live.outlook import MachineMoment
 from shadowtime.services.processes.live.page_data import state_of
 from shadowtime.services.processes.live.queue_rows import Sees, everything, naming
@@ -18,21 +19,28 @@ NOT_YET = "not known yet"
 PREDICTED = {"run time": "run_time", "request as adjusted": "adjustment", "forecast start": "forecast"}
 
 
-def job_page(view: LiveView, number: int, sees: Sees = everything) -> dict[str, Any] | None:
+def job_page(
+    view: LiveView, number: int, sees: Sees = everything, words: ClusterWords = NO_WORDS
+) -> dict[str, Any] | None:
     """Return the data of the page of a job; None if the job is not remembered or not seen."""
     story = view.stories.get(number)
     if story is None or not sees(story):
         return None
     machine = view.machine()
-    history = sorted(_story(view, story, machine), key=lambda entry: entry[0])
+    history = sorted(_story(view, story, machine, named=words.known), key=lambda entry: entry[0])
     return {
         "job": number,
-        "user": story.job.user_id,
+        "id": words.job(number),
+        "user": None if story.job.user_id is None else words.name("user", story.job.user_id),
         "processors": story.job.requested_processors,
         "state": state_of(story),
         "head": headline(view, story),
-        "why": view.why(number, naming(view, str, sees)),
-        "story": [entry for entry in history if sees is everything or not _names_hidden(str(entry[1]), view, sees)],
+        "why": view.why(number, naming(view, words.job, sees)),
+        "story": [
+            (time, date, words.speak(what, view.log.pools))
+            for time, date, what in history
+            if sees is everything or not _names_hidden(what, view, sees)
+        ],
         "predictions": [_marked(view, story, prediction) for prediction in _predictions(view, story, machine)],
         "marks": {
             "submitted": story.job.since,
@@ -96,16 +104,22 @@ def _mark(view: LiveView, story: Story) -> int | None:
     return None if starts is None else starts.expected
 
 
-def _story(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tuple[int, str, str]]:
-    """Yield the events of a job's story, each as (second of the log, its date, sentence)."""
+def _story(view: LiveView, story: Story, machine: MachineMoment, *, named: bool) -> Iterator[tuple[int, str, str]]:
+    """Yield the events of a job's story, each as (second of the log, its date, sentence).
+
+    `named` adds the account and the partition, if they have names.
+    """
 
     def at(time: int, what: str) -> tuple[int, str, str]:
         return time, clock(time, view.log.unix_start), what
 
-    job, started, ended = story.job, story.started, story.ended
+    job, started, ended = story.submitted, story.started, story.ended
     asks = "" if job.requested_time is None else f" for {duration(job.requested_time)}"
-    user = "" if job.user_id is None else f" by user {job.user_id}"
-    yield at(job.time, f"submitted{user}: asks for {procs(job.requested_processors)}{asks}")
+    owner = {"by user": job.user_id}
+    if named:
+        owner |= {"of group": job.group_id, "to queue": job.queue_number}
+    owners = "".join(f" {what} {number}" for what, number in owner.items() if number is not None)
+    yield at(job.time, f"submitted{owners}: asks for {procs(job.requested_processors)}{asks}")
     if sentences := list(_waiting_sentences(story)):
         yield at(job.time, "; ".join(sentences))
     if (awaited := story.awaited) is not None:

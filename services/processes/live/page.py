@@ -13,9 +13,9 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from shadowtime.services.processes.ask import ClusterWords, Gate, Problem, Viewer, WordReader, require_own
+from shadowtime.services.processes.ask import NO_WORDS, ClusterWords, Gate, Problem, Viewer, WordReader, require_own
 from shadowtime.services.processes.live.job_page import job_page
-from shadowtime.services.processes.live.page_data import matches, queue
+from shadowtime.services.processes.live.page_data import matches, names_in, queue, story_of
 from shadowtime.services.processes.live.portals import allowed_origin, expected_answer, queue_answer
 from shadowtime.services.processes.live.queue_rows import Sees, everything, restricted, seen_by
 from shadowtime.services.processes.live.run_view import LiveView
@@ -25,7 +25,7 @@ from shadowtime.shared.messages import FOLLOWED, run_name
 
 # The difference between two states of the page. A visitor applies it to the first state to get the second.
 
-ROWS = frozenset({"queue", "running", "decisions", "blocks", "history"})
+ROWS = frozenset({"queue", "running", "decisions", "blocks", "history", "ids", "users"})
 """Parts of a state that are tables, as rows by key. New rows follow the rows that stay, in the order of the part."""
 
 
@@ -67,6 +67,9 @@ MAX_VISITORS = 32
 STAY_SECONDS = 60.0
 """Seconds after which a full page may disconnect a reading visitor for a new one. A browser reconnects by itself."""
 
+MAX_WANTED = 200
+"""The maximum length of what is searched for."""
+
 REST_SECONDS = 0.5
 ALIVE_SECONDS = 10.0
 """Seconds between two keep-alive events while nothing happens."""
@@ -97,7 +100,7 @@ class LivePage:
     gate
         Who sees whose jobs; everybody sees all by default.
     words
-        Reader of the own words of clusters; numbers stand for themselves by default.
+        Reader of the own words of clusters; numbers stand for themselves by default, and while Redis is away.
     """
 
     def __init__(
@@ -114,7 +117,7 @@ class LivePage:
         self._visitors: dict[asyncio.Transport, float] = {}
         self._news = asyncio.Event()
         self._ended = False
-        self._states: dict[str | None, tuple[int, dict[str, Any]]] = {}
+        self._states: dict[str | None, tuple[int, ClusterWords, dict[str, Any]]] = {}
 
     @property
     def visitors(self) -> int:
@@ -167,7 +170,7 @@ class LivePage:
 
     async def _seen(self, viewer: Viewer, run: str) -> tuple[LiveView, ClusterWords, Sees]:
         view = self.runs.view(run)
-        words = await self._words.of(view.opened.cluster, run)
+        words = await self._words.latest(view.opened.cluster, run)
         return view, words, seen_by(viewer, view, words)
 
     async def _health(self, request: web.Request) -> web.Response:
@@ -180,8 +183,10 @@ class LivePage:
         run, start = self._asked(request), _number(request, "from")
         if run is None:
             return _json_response(None)
-        view, _, sees = await self._seen(viewer, run)
-        return _json_response({"from": start, "rows": list(queue(view, start, sees).items())})
+        view, words, sees = await self._seen(viewer, run)
+        rows = queue(view, start, sees, words)
+        names = {kind: list(of.items()) for kind, of in names_in({"queue": rows}, words).items()}
+        return _json_response({"from": start, "rows": list(rows.items()), **names})
 
     async def _rows(self, request: web.Request, viewer: Viewer) -> web.Response:
         run = self._required(request)
@@ -204,18 +209,19 @@ class LivePage:
         return web.Response(status=204)
 
     async def _job(self, request: web.Request) -> web.Response:
-        viewer, run, number = self._viewer(request), self._asked(request), _number(request, "job")
+        viewer, run, job = self._viewer(request), self._asked(request), _text(request, "job")
         if run is None:
             return _json_response(None)
-        view, _, sees = await self._seen(viewer, run)
-        return _json_response(job_page(view, number, sees))
+        view, words, sees = await self._seen(viewer, run)
+        story = story_of(view, job, sees, words)
+        return _json_response(None if story is None else job_page(view, story.job.job_number, sees, words))
 
     async def _find(self, request: web.Request) -> web.Response:
-        viewer, run, number = self._viewer(request), self._asked(request), _number(request, "number")
+        viewer, run, wanted = self._viewer(request), self._asked(request), _text(request, "wanted")
         if run is None:
             return _json_response(None)
-        view, _, sees = await self._seen(viewer, run)
-        return _json_response(matches(view, number, sees))
+        view, words, sees = await self._seen(viewer, run)
+        return _json_response(matches(view, wanted, sees, words))
 
     def _asked(self, request: web.Request) -> str | None:
         return self.runs.chosen(request.query.get("run"))
@@ -286,22 +292,34 @@ class LivePage:
                 await asyncio.wait_for(news.wait(), ALIVE_SECONDS)
 
     async def _state_for(self, viewer: Viewer, run: str | None) -> dict[str, Any]:
-        """Return the newest state of a run without what a visitor does not see."""
-        state = self.state(run)
-        if viewer.sees == "all" or state["run"] is None:
+        """Return the newest state of a run in its cluster's words, without what a visitor does not see."""
+        name = self.runs.chosen(run)
+        if name is None:
+            return self.state(run)
+        view, words, sees = await self._seen(viewer, name)
+        state = self.state(run, words)
+        if sees is everything or state["run"] != name:
             return state
-        view, _, sees = await self._seen(viewer, state["run"])
-        return state if sees is everything else restricted(state, view, sees, queue(view, 0, sees))
+        state = restricted(state, view, sees, queue(view, 0, sees, words))
+        return state | names_in(state, words)
 
-    def state(self, run: str | None) -> dict[str, Any]:
+    def state(self, run: str | None, words: ClusterWords = NO_WORDS) -> dict[str, Any]:
         """Return the newest state of a run. All visitors share one copy."""
         version = self.runs.version
         if run is not None and run not in self.runs:  # not cached: visitors can make up any number of names
             return self.runs.state(run)
-        if self._states.get(run, (-1,))[0] != version:
+        if self._states.get(run, (-1, None))[:2] != (version, words):
             self._states = {name: made for name, made in self._states.items() if made[0] == version}
-            self._states[run] = version, self.runs.state(run)
-        return self._states[run][1]
+            self._states[run] = version, words, self.runs.state(run, words)
+        return self._states[run][2]
+
+
+def _text(request: web.Request, name: str) -> str:
+    """Return a query parameter. Raise `HTTPBadRequest` if it is missing or too long."""
+    text = request.query.get(name, "").strip()
+    if not 0 < len(text) <= MAX_WANTED:
+        raise web.HTTPBadRequest
+    return text
 
 
 def _number(request: web.Request, name: str) -> int:

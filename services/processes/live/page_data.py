@@ -1,9 +1,10 @@
 """Data of the live page, as values for JSON. Times are seconds of the log; the page shows them as dates."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
+from shadowtime.services.processes.ask import NO_WORDS, SEARCHED, ClusterWords
 from shadowtime.services.processes.live.outlook import base
 from shadowtime.services.processes.live.queue_rows import Sees, everything, naming
 from shadowtime.services.processes.live.rows import MAX_BLOCKS
@@ -24,11 +25,14 @@ MAX_FOUND = 50
 """The maximum number of a user's jobs in the result of a search."""
 
 
-def overview(view: LiveView) -> dict[str, Any]:
+MAX_DIGITS = 16
+
+
+def overview(view: LiveView, words: ClusterWords = NO_WORDS) -> dict[str, Any]:
     """Return all parts of the page of a run. `ROWS` in page.py names the parts that are rows."""
     opened, scores = view.opened, view.scores
     head = view.head()
-    return {
+    state = {
         "cluster": opened.cluster,
         "name": opened.name or opened.policy,
         "policy": opened.policy,
@@ -41,8 +45,9 @@ def overview(view: LiveView) -> dict[str, Any]:
         "began": opened.time,
         "time": view.time,
         "closed": view.closed,
-        "quarantined": view.quarantined,
-        "untrusted": view.trust.words(view.log.unix_start),
+        "named": words.known,
+        "quarantined": None if view.quarantined is None else words.speak(view.quarantined, view.log.pools),
+        "untrusted": [words.speak(alarm, view.log.pools) for alarm in view.trust.words(view.log.unix_start)],
         "processors": view.processors,
         "busy": view.busy,
         "free": max(0, view.machine().free),
@@ -53,10 +58,16 @@ def overview(view: LiveView) -> dict[str, Any]:
         "longest_wait": view.longest_wait if view.count_started else None,
         "longest_waiting": next((view.time - job.since for job in view.jobs.waiting.values()), None),
         "scores": None if scores is None else scores.model_dump(),
-        "queue": queue(view, 0),
+        "queue": queue(view, 0, words=words),
         "running": {execution.job.job_number: _running(view, execution) for execution in view.next_to_end(PAGE)},
         "decisions": {
-            number: [time, decision.job, decision.kind, decision.what, "; ".join(decision.details)]
+            number: [
+                time,
+                decision.job,
+                decision.kind,
+                words.speak(decision.what, view.log.pools),
+                words.speak("; ".join(decision.details), view.log.pools),
+            ]
             for number, time, decision in view.decisions
         },
         "covered_from": view.picture.covered_from,
@@ -70,23 +81,50 @@ def overview(view: LiveView) -> dict[str, Any]:
                 "bound": last_bound.bound,
                 "lower": last_bound.lower,
                 "reason": last_bound.reason,
+                "young": last_bound.young is True,
             }
             | _covered(view, last_bound.grouping)
             | {"doubt": _doubt(view, last_bound)}
             for last_bound in view.last_bounds
         ],
         "sizes": _by_size(view),
-        "ranges": [list(row) for row in range_rows(view.ranges.values())[:MAX_RANGES]],
+        "ranges": [
+            [words.name("partition", int(row.queue)) if row.queue.isdecimal() else row.queue, *row[1:]]
+            for row in range_rows(view.ranges.values())[:MAX_RANGES]
+        ],
+    }
+    return state | names_in(state, words)
+
+
+def names_in(state: Mapping[str, Any], words: ClusterWords) -> dict[str, dict[int, str]]:
+    """Return the ids of the jobs and the names of the users in the tables of a page, where these are not the numbers.
+
+    >>> words = ClusterWords({"user:eve": b"3"})
+    >>> names_in({"queue": {500000085: {"user": 3}, 7: {"user": None}}}, words)
+    {'ids': {500000085: '85_4'}, 'users': {3: 'eve'}}
+    """
+    if not words.known:
+        return {"ids": {}, "users": {}}
+    rows = [*state["queue"].items(), *state.get("running", {}).items()]
+    jobs = {number: row["user"] for number, row in rows}
+    jobs |= {block[0]: block[1] for block in state.get("blocks", {}).values()}
+    others = [row[1] for row in state.get("decisions", {}).values()] + [row[0] for row in state.get("planned", ())]
+    ids = {number: words.job(number) for number in sorted({*jobs, *others} - {None})}
+    return {
+        "ids": {number: name for number, name in ids.items() if name != str(number)},
+        "users": {user: words.name("user", user) for user in sorted({*jobs.values()} - {None})},
     }
 
 
-def queue(view: LiveView, start: int, sees: Sees = everything) -> dict[int, dict[str, Any]]:
+def queue(
+    view: LiveView, start: int, sees: Sees = everything, words: ClusterWords = NO_WORDS
+) -> dict[int, dict[str, Any]]:
     """Return a page of the waiting jobs that are seen, from position `start` on."""
     jobs = islice(filter(sees, view.waiting()), start, start + PAGE)
-    return {other.job.job_number: _waiting(view, other, sees) for other in jobs}
+    return {other.job.job_number: _waiting(view, other, sees, words) for other in jobs}
 
 
-def _waiting(view: LiveView, story: Story, sees: Sees) -> dict[str, Any]:
+def _waiting(view: LiveView, story: Story, sees: Sees, words: ClusterWords) -> dict[str, Any]:
     job, starts = story.job, view.starts(story)
     return {
         "user": job.user_id,
@@ -97,7 +135,8 @@ def _waiting(view: LiveView, story: Story, sees: Sees) -> dict[str, Any]:
         "since": job.since,
         "starts": None if starts is None else starts.model_dump(),
         "untrusted": view.trust.marks(story),
-        "why": view.brief(job.job_number, naming(view, str, sees)),
+        "why": view.brief(job.job_number, naming(view, words.job, sees)),
+        "site": None if job.blocked else job.site_reason,
     }
 
 
@@ -168,20 +207,47 @@ def _by_size(view: LiveView) -> list[list[Any]]:
     return [[least[kind], most[kind], bound.bound, bound.quantile, time] for kind, (time, bound) in waits_by_size]
 
 
-def matches(view: LiveView, number: int, sees: Sees = everything) -> dict[str, Any]:
-    """Return the job of this number and the jobs of the user of this number, the latest first, if they are seen."""
-    jobs = [job for job in view.of_user.get(number, ()) if sees(view.stories[job])]
-    story = view.stories.get(number)
+def matches(view: LiveView, wanted: str, sees: Sees = everything, words: ClusterWords = NO_WORDS) -> dict[str, Any]:
+    """Return the seen jobs that a text may mean: a job by its id, and those of a user, an account or a partition.
+
+    A name is of the first kind that has it; `of` names this kind, and `also` the others. With a kind before the name,
+    as in `account physics`, only this kind is meant. `of` is None if nothing has this name.
+    """
+    kind, _, rest = wanted.partition(" ")
+    only = rest.strip() != "" and kind in SEARCHED
+    asked, name = ((kind,), rest.strip()) if only else (SEARCHED, wanted)
+    known = {of: words.numbered(of, name, or_number=only or (of == "user" and not words.known)) for of in asked}
+    numbers = {of: number for of, number in known.items() if number is not None}
+    of, number = next(iter(numbers.items()), (kind if only else None, None))
+    jobs = [] if of is None or number is None else _jobs_of(view, of, number, sees)
+    job = None if only else story_of(view, name, sees, words)
     return {
-        "number": number,
-        "job": _line(story) if story is not None and sees(story) else None,
+        "of": of,
+        "name": name if of is None else words.name(of, number) or name,
+        "also": [other for other in numbers if other != of],
+        "job": None if job is None else _line(job, words),
         "count": len(jobs),
-        "jobs": [_line(view.stories[job]) for job in islice(reversed(jobs), MAX_FOUND)],
+        "jobs": [_line(story, words) for story in islice(reversed(jobs), MAX_FOUND)],
     }
 
 
-def _line(story: Story) -> list[Any]:
-    return [story.job.job_number, story.job.requested_processors, state_of(story), story.job.since]
+def story_of(view: LiveView, job: str, sees: Sees, words: ClusterWords) -> Story | None:
+    """Return the story of the latest life of a job by its id, or by its number in the log; None if it is not seen."""
+    numbers = (*words.lives(job), *((int(job),) if job.isdecimal() and len(job) <= MAX_DIGITS else ()))
+    stories = (view.stories.get(number) for number in numbers)
+    return next((story for story in stories if story is not None and sees(story)), None)
+
+
+def _jobs_of(view: LiveView, kind: str, number: int, sees: Sees) -> list[Story]:
+    if kind == "user":
+        return [story for job in view.of_user.get(number, ()) if sees(story := view.stories[job])]
+    field = {"account": "group_id", "partition": "queue_number"}[kind]
+    return [story for story in view.stories.values() if getattr(story.job, field) == number and sees(story)]
+
+
+def _line(story: Story, words: ClusterWords) -> list[Any]:
+    number = story.job.job_number
+    return [number, words.job(number), story.job.requested_processors, state_of(story), story.job.since]
 
 
 def state_of(story: Story) -> str:

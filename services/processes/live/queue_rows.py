@@ -35,6 +35,7 @@ class QueueRow(FrozenModel):
     starts: StartOutlook | None = Field(default=None, description="of a waiting job: when it starts")
     text: str = Field(default="", description="of a waiting job: the same in words")
     reason: str = Field(default="", description="of a waiting job: why it waits")
+    site_reason: str = Field(default="", description="of a waiting job: why it waits, as the site's scheduler says")
     started: Whole | None = Field(default=None, description="of a running job")
     end: Whole | None = Field(default=None, description="of a running job: when it is expected to end")
     used: float | None = Field(default=None, description="of a running job: share of its limit that it has run")
@@ -76,6 +77,7 @@ def queue_row(view: LiveView, story: Story, words: ClusterWords, sees: Sees = ev
         starts=None if starts is None else dated(starts, at),
         text="" if starts is None else start_in(starts, view.time),
         reason=view.brief(job.job_number, naming(view, words.job, sees)),
+        site_reason=job.site_reason or "",
     )
 
 
@@ -119,7 +121,10 @@ def seen_by(viewer: Viewer, view: LiveView, words: ClusterWords) -> Sees:
 
 
 def restricted(state: dict[str, Any], view: LiveView, sees: Sees, rows: dict[int, dict[str, Any]]) -> dict[str, Any]:
-    """Return the state of a page without the rows of jobs that are not seen. Sums over all jobs stay."""
+    """Return the state of a page without the rows of jobs that are not seen. Sums over all jobs stay.
+
+    `names_in` the restricted state are the names that may be shown.
+    """
 
     def known(number: object) -> bool:
         return isinstance(number, int) and number in view.stories and sees(view.stories[number])

@@ -30,7 +30,7 @@ from shadowtime.shared.messages import (
     WaitRanges,
     moment,
 )
-from shadowtime.shared.stages import RunningJob, StageHandler
+from shadowtime.shared.stages import RunningJob, StageHandler, new_request
 from shadowtime.shared.text import RunContext, Sentence, chosen, sentences
 
 MAX_ENDED = 5_000
@@ -104,7 +104,8 @@ class Stories(StageHandler):
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
         """Continue the story with the changed job."""
         self.stories[new.job_number].job = new
-        self._note_job(self.stories[new.job_number], envelope)
+        if new_request(changed).keys() != {"site_reason"}:
+            self._note_job(self.stories[new.job_number], envelope)
         return envelope
 
     def on_expected(self, envelope: Envelope, expected: JobExpected, job: JobSubmitted) -> Envelope:

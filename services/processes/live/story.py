@@ -74,11 +74,12 @@ class Story:
     __slots__ = (
         *("_expected", "_histogram", "_until", "adjusted", "adjustment", "advised", "awaited", "bounds", "ended"),
         *("forecast", "forecast_reason", "job", "notes", "overtaken", "overtaken_by", "ranges", "run_time", "started"),
-        *("suspended", "times_weighed", "predicted", "weighed", "withdrawn", "lost"),
+        *("submitted", "suspended", "times_weighed", "predicted", "weighed", "withdrawn", "lost"),
     )
 
     def __init__(self, envelope: Envelope, job: JobSubmitted) -> None:
-        self.job = job
+        self.job = self.submitted = job
+        """The job as it is now, and as it was submitted."""
         self.run_time: float | None = None
         self._histogram: Floats | None = None
         if envelope.run_time is not None and envelope.run_time.observations:

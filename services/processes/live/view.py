@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from shadowtime.services.processes.ask import NO_WORDS, ClusterWords
 from shadowtime.services.processes.live.page_data import overview
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.shared.bounds import MAX_JOBS_SHOWN
@@ -85,7 +86,7 @@ class LiveRuns:
             return name if name in self._runs else None
         return next(iter(self.names()), None)
 
-    def state(self, name: str | None) -> dict[str, Any]:
+    def state(self, name: str | None, words: ClusterWords = NO_WORDS) -> dict[str, Any]:
         """Return the state of the page of a run, by default the first of `names`, with the list of all runs."""
         chosen_run = self.chosen(name)
         runs = [
@@ -100,7 +101,7 @@ class LiveRuns:
         shown: dict[str, Any] = {}
         if chosen_run is not None:
             view = self.view(chosen_run)
-            shown = overview(view) | {"shadows": self._shadows.get(view.opened.cluster, 0)}
+            shown = overview(view, words) | {"shadows": self._shadows.get(view.opened.cluster, 0)}
         return {"runs": runs, "behind": sum(self.behind.values()), "run": chosen_run, **shown}
 
     def view(self, name: str) -> LiveView:

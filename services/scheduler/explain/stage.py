@@ -16,6 +16,7 @@ from shadowtime.shared.messages import (
     Envelope,
     Event,
     Explanation,
+    GpuType,
     JobSubmitted,
     StartOutlook,
     construct_unchecked,
@@ -123,6 +124,9 @@ class Explaining(Scheduler):
             "processors": job.requested_processors,
             "requested_time": job.requested_time,
             "since": job.since,
+            "site_reason": job.site_reason,
+            "gpu_types": self._gpu_types(job),
+            "gpu_type": job.gpu_type,
             "forecast": None if predicted.forecast is None else job.since + predicted.forecast,
             "starts_by": None if likely is None else (likely[0], job.since + likely[1]),
         }
@@ -141,6 +145,11 @@ class Explaining(Scheduler):
         fields = waiting(pool, line, number, self.time, passes, what_if, order_of(pool), brief=brief)
         starts = self._starts(job, predicted, fields)
         return waits | advised | fields | {"starts": starts}
+
+    def _gpu_types(self, job: JobSubmitted) -> tuple[GpuType, ...]:
+        """Return the types of GPUs in the pool of a job that asks for GPUs; none unless there are several."""
+        pools = self.opened.pools
+        return (pools[job.pool or 0].gpu_types or ()) if pools and job.gpus else ()
 
     def _what_if(self, pool: PoolScheduler) -> WhatIf | None:
         """Return passes over a copy of a pool; None if jobs are about to start, or the policy's state is unknown."""

@@ -5,8 +5,9 @@ from itertools import islice
 from math import sqrt
 from typing import Any, NamedTuple
 
-from shadowtime.shared.bounds import MAX_KINDS
-from shadowtime.shared.messages import WaitBound, WaitBoundScores, bound_to_show
+from shadowtime.services.scoreboard.scores.event_probabilities import PARTS
+from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES, MAX_KINDS
+from shadowtime.shared.messages import StartsByScores, WaitBound, WaitBoundScores, bound_to_show
 
 WINDOW = 1_000
 """Number of scored jobs in a window; windows are disjoint."""
@@ -193,3 +194,50 @@ def _as_values(waiting: dict[int, list[tuple[BoundKind, int | None]]]) -> list[A
 def _kept(values: Sequence[Any]) -> tuple[BoundKind, int | None]:
     *kind, bound = values
     return BoundKind(*kind), bound
+
+
+class StartsBy:
+    """Sums over the started jobs that had a bound to show, in total and by queue, the first `MAX_EXPECTED_QUEUES`.
+
+    >>> starts = StartsBy()
+    >>> for wait in (10, 61):
+    ...     starts.add(3, Bound(0.95, 60), wait)
+    >>> [(row.queue, row.jobs, row.came_true) for row in starts.scores() or ()]
+    [(None, 2, 0.5), (3, 2, 0.5)]
+    """
+
+    def __init__(self) -> None:
+        self.sums: dict[int | None, list[int]] = {}
+        """Jobs, jobs in time, stated probabilities in parts of `PARTS`, and seconds of bounds, by queue."""
+
+    def add(self, queue: int | None, bound: Bound, wait: int) -> None:
+        """Add a job that started after `wait` seconds."""
+        for name in dict.fromkeys((None, queue)):
+            if name in self.sums or len(self.sums) <= MAX_EXPECTED_QUEUES:
+                row = self.sums.setdefault(name, [0, 0, 0, 0])
+                news = 1, wait <= bound.seconds, round(bound.quantile * PARTS), bound.seconds
+                row[:] = (before + more for before, more in zip(row, news, strict=True))
+
+    def scores(self) -> tuple[StartsByScores, ...] | None:
+        """Return the scores of all jobs, then of the queues by number; None if no job had a bound."""
+        rows = []
+        for queue in sorted(self.sums, key=lambda queue: (queue is not None, queue or 0)):
+            jobs, came, stated, seconds = self.sums[queue]
+            rows.append(
+                StartsByScores(
+                    queue=queue,
+                    jobs=jobs,
+                    stated=stated / (PARTS * jobs),
+                    came_true=came / jobs,
+                    mean_bound=seconds / jobs,
+                )
+            )
+        return tuple(rows) or None
+
+    def snapshot(self) -> list[list[int | None]]:
+        """Return the sums as plain values."""
+        return [[queue, *row] for queue, row in self.sums.items()]
+
+    def restore(self, state: Sequence[Sequence[Any]]) -> None:
+        """Restore the sums that `snapshot` returned."""
+        self.sums = {queue: list(row) for queue, *row in state}

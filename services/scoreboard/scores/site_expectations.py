@@ -1,6 +1,8 @@
 """Scores of the starts that the site's own scheduler expected, and of our forecasts and bounds for the same jobs."""
 
+from collections import deque
 from collections.abc import Iterable
+from statistics import median
 from typing import Any, NamedTuple
 
 from shadowtime.services.scoreboard.scores.bound_coverage import Bound
@@ -15,6 +17,9 @@ from shadowtime.shared.messages import (
     moment,
 )
 from shadowtime.shared.statistics import WaitQuantiles
+
+LAST_WAITS = 100
+"""The number of last known waits whose median is a naive forecast."""
 
 # Errors of expected starts.
 
@@ -100,21 +105,22 @@ class Expectations:
         forecast: int | None,
         bound: Bound | None,
         table: Table,
+        usual: int,
     ) -> None:
         """Add a job that started.
 
         `first` and `last` are the site's first and last expected start. `forecast`, `bound` and `table` are our own
-        predictions, made at submission.
+        predictions, and `usual` is the median of the last known waits, all at submission.
         """
         words = {"first": first, "last": last}
         for name, word in words.items():
             self.site[name].add(word.start, start, start - word.forecasts)
         if forecast is not None:
-            if not self.paired:
-                self.paired = {name: StartErrors() for name in (*words, "forecast")}
-            ours = ExpectedStart(start - wait + forecast, start - wait)
-            for name, word in (words | {"forecast": ours}).items():
-                self.paired[name].add(word.start, start, start - word.forecasts)
+            submitted = start - wait
+            waits = {"forecast": forecast, "at_once": 0, "last_waits": usual}
+            ours = {name: ExpectedStart(submitted + awaited, submitted) for name, awaited in waits.items()}
+            for name, word in (words | ours).items():
+                self.paired.setdefault(name, StartErrors()).add(word.start, start, start - word.forecasts)
 
         if bound is not None:
             self.bounded += 1
@@ -183,9 +189,18 @@ class ExpectedStarts:
         self.tables: dict[int, Table] = {}
         """Our probabilities of starting within some time, by waiting job."""
         self.sums: dict[int | None, Expectations] = {}
+        self.last_waits: deque[int] = deque(maxlen=LAST_WAITS)
+        self.usual: dict[int, int] = {}
+        """The median of the last known waits at submission, by waiting job."""
+
+    def note_wait(self, wait: int) -> None:
+        """Note a wait that is known now, in seconds."""
+        self.last_waits.append(wait)
 
     def submit(self, job_number: int, bounds: Iterable[WaitBound]) -> None:
         """Keep a job's probabilities of starting within some time. The site may announce an expected start later."""
+        if self.last_waits:
+            self.usual[job_number] = round(median(self.last_waits))
         if table := table_of(bounds):
             self.tables[job_number] = table
 
@@ -200,16 +215,18 @@ class ExpectedStarts:
     ) -> None:
         """Score the expected starts of a job once its start is known. It must be in `waiting`. Times in seconds."""
         words, table = self.waiting.pop(job_number), self.tables.pop(job_number, ())
+        usual = self.usual.pop(job_number, 0)
         for name in dict.fromkeys((None, queue)):
             if name not in self.sums and len(self.sums) <= MAX_EXPECTED_QUEUES:
                 self.sums[name] = Expectations()
             if name in self.sums:
-                self.sums[name].add(*words, start, wait, forecast, bound, table)
+                self.sums[name].add(*words, start, wait, forecast, bound, table, usual)
 
     def withdraw(self, job_number: int) -> None:
         """Forget a job that leaves without starting, or that started without an expected start."""
         self.waiting.pop(job_number, None)
         self.tables.pop(job_number, None)
+        self.usual.pop(job_number, None)
 
     def scores(self) -> tuple[ExpectedStartScores, ...] | None:
         """Return the scores of all jobs, then of the queues by number.
@@ -225,6 +242,8 @@ class ExpectedStarts:
             "waiting": [[number, *first, *last] for number, (first, last) in self.waiting.items()],
             "tables": [[number, [list(pair) for pair in table]] for number, table in self.tables.items()],
             "sums": [[queue, score.snapshot()] for queue, score in self.sums.items()],
+            "last_waits": list(self.last_waits),
+            "usual": list(self.usual.items()),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -233,6 +252,8 @@ class ExpectedStarts:
             number: (ExpectedStart(*word[:2]), ExpectedStart(*word[2:])) for number, *word in state["waiting"]
         }
         self.tables = {number: tuple((share, seconds) for share, seconds in table) for number, table in state["tables"]}
+        self.last_waits = deque(state.get("last_waits", ()), LAST_WAITS)
+        self.usual = dict(state.get("usual", ()))
         self.sums = {queue: Expectations() for queue, _ in state["sums"]}
         for queue, sums in state["sums"]:
             self.sums[queue].restore(sums)

@@ -63,13 +63,33 @@ MAX_USERS_SHOWN = 20
 """Number of users in a table. `--json` has all users with sums of their own."""
 
 
+def known_up_to(compared: Comparison, unix_start: int, now: float | None) -> Iterator[str]:
+    """Yield up to when a comparison is known and, with the Unix time `now`, how long ago that was.
+
+    A shadow that lags is known only up to an earlier time than the cluster.
+    """
+    if compared.horizon is not None and now is not None:
+        ago = max(0.0, now - unix_start - compared.horizon)
+        yield f"known up to {clock(compared.horizon, unix_start)}, {duration(ago)} ago"
+
+
 def tables(
-    cluster: str, shadows: Mapping[str, Comparison], unix_start: int, *, users: bool, classes: bool
+    cluster: str,
+    shadows: Mapping[str, Comparison],
+    unix_start: int,
+    *,
+    users: bool,
+    classes: bool,
+    now: float | None = None,
 ) -> Iterator[FittedTable]:
-    """Yield a table for each shadow beside the real cluster, on the same jobs, with the verdict as notes."""
+    """Yield a table for each shadow beside the real cluster, on the same jobs, with the verdict as notes.
+
+    `now` is the Unix time at a cluster that is followed; None at others.
+    """
     for name, compared in shadows.items():
         conclusion = verdict(compared, unix_start)
-        notes = [*([] if conclusion is None else [f"{name}: {conclusion}"]), *notes_of(name, compared)]
+        notes = [*([] if conclusion is None else [f"{name}: {conclusion}"]), *known_up_to(compared, unix_start, now)]
+        notes += notes_of(name, compared)
         if (result := compared.all) is None:
             yield FittedTable(f"{cluster} beside {name}: no day yet", {"run": [REAL_NAME, name]}, _nothing(), notes)
             continue

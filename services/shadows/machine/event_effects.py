@@ -26,6 +26,19 @@ REACHING = CapacityChanged, JobSubmitted, JobWithdrawn, JobChanged
 """Events of the cluster that also happen in a shadow. Starts and ends of jobs are not among them."""
 
 
+def without_site_reason(event: Event) -> Event | None:
+    """Return an event without the reason that the cluster's scheduler gives: it is not the shadow's. None if it is all.
+
+    >>> without_site_reason(JobChanged(time=0, job_number=1, site_reason="Priority")) is None
+    True
+    """
+    if not isinstance(event, JobSubmitted | JobChanged) or event.site_reason is None:
+        return event
+    if isinstance(event, JobChanged) and new_request(event).keys() == {"site_reason"}:
+        return None
+    return event.replaced(site_reason=None)
+
+
 def apply_cluster_event(machine: MachineState, event: Event, life: ShadowJob | None) -> Sequence[Event]:
     """Apply an event of the cluster to the shadow. Return the events that the shadow emits.
 

@@ -27,7 +27,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from shadowtime.services.shadows.machine.cluster_log import Actual
-from shadowtime.services.shadows.machine.event_effects import REACHING, apply_cluster_event, mirror_cluster_event
+from shadowtime.services.shadows.machine.event_effects import (
+    REACHING,
+    apply_cluster_event,
+    mirror_cluster_event,
+    without_site_reason,
+)
 from shadowtime.services.shadows.machine.job import ShadowJob
 from shadowtime.services.shadows.machine.machine_state import NEVER, MachineState
 from shadowtime.shared.cluster import in_order
@@ -159,7 +164,9 @@ class TwinMachine:
 
     def receive(self, event: Event) -> None:
         """Add the next event of the cluster's log. Events are applied once their instant is complete."""
-        self._batch.append(event)
+        shadowed = without_site_reason(event)
+        if shadowed is not None:
+            self._batch.append(shadowed)
         if not isinstance(event, SchedulingPoint | ClusterClosed):
             return
         batch, self._batch = self._batch, []

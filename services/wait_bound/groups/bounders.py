@@ -7,7 +7,16 @@ from shadowtime.services.wait_bound.bounder import Bounder, Updates
 from shadowtime.services.wait_bound.groups.groupings import fewest_waits
 from shadowtime.services.wait_bound.groups.queue_bounds import CurrentBound, QueueBounds
 from shadowtime.services.wait_bound.settings import MAX_WAITS, BoundSettings
-from shadowtime.shared.messages import Event, JobSubmitted, JobWithdrawn, Side, WaitBound, WaitRanges
+from shadowtime.shared.messages import (
+    FOLLOWED,
+    ClusterOpened,
+    Event,
+    JobSubmitted,
+    JobWithdrawn,
+    Side,
+    WaitBound,
+    WaitRanges,
+)
 
 MAX_QUEUES = 64
 """Maximum number of queues with own bounds: the first to occur. Jobs of other queues have only the cluster's bounds."""
@@ -57,6 +66,7 @@ class BmbpBounds(Bounder):
     def __init__(self, settings: BoundSettings) -> None:
         self._settings = settings
         self._most = settings.history
+        self._widens = False
         self._cluster = QueueBounds(None, settings)
         self._queues: dict[int, QueueBounds] = {}
         self._latest: tuple[JobSubmitted, BoundsByScope] | None = None
@@ -64,7 +74,9 @@ class BmbpBounds(Bounder):
     def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:
         """Return the bounds at submission, those of the cluster first."""
         settings = self._settings
-        return self._published(x, self._find(x), settings.quantile, settings.confidence, settings.published_side)
+        return self._published(
+            x, x.time, self._find(x), settings.quantile, settings.confidence, settings.published_side
+        )
 
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have now, in seconds, at any quantile and confidence."""
@@ -75,7 +87,7 @@ class BmbpBounds(Bounder):
     ) -> tuple[WaitBound, ...]:
         """Return the bounds of a side that a job would have now, in seconds, at any quantile and confidence."""
         results = [(scope, scope.find(x, now, quantile, confidence, side)) for scope in self._scopes(x)]
-        return self._published(x, results, quantile, confidence, side)
+        return self._published(x, now, results, quantile, confidence, side)
 
     def ranges_at(self, x: JobSubmitted) -> tuple[WaitRanges, ...]:
         """Return the ranges of processors of the cluster and of the job's queue."""
@@ -91,7 +103,13 @@ class BmbpBounds(Bounder):
         self._latest = None
 
     def observe(self, event: Event) -> None:
-        """Store the bounds of a submitted job, and advance the time. Publish ranges that were cut anew."""
+        """Store the bounds of a submitted job, and advance the time. Publish ranges that were cut anew.
+
+        In a run that follows a cluster, bounds are wider while few waits are known.
+        """
+        if isinstance(event, ClusterOpened):
+            self._widens = event.mode == "recorded" and event.name == FOLLOWED
+            self._cluster = QueueBounds(None, self._settings, widens=self._widens)
         self._cluster.advance(event.time)  # a queue is advanced when something happens in it
         if isinstance(event, JobSubmitted):
             recut: list[WaitRanges] = []
@@ -117,9 +135,11 @@ class BmbpBounds(Bounder):
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
         self._most = waits_each(self._settings, len(state["queues"]))
-        self._cluster = QueueBounds(None, self._settings, self._most)
+        self._cluster = QueueBounds(None, self._settings, self._most, widens=self._widens)
         self._cluster.restore(state["cluster"])
-        self._queues = {queue: QueueBounds(queue, self._settings, self._most) for queue, _ in state["queues"]}
+        self._queues = {
+            queue: QueueBounds(queue, self._settings, self._most, widens=self._widens) for queue, _ in state["queues"]
+        }
         for queue, saved in state["queues"]:
             self._queues[queue].restore(saved)
         self._latest = None
@@ -142,7 +162,7 @@ class BmbpBounds(Bounder):
             return [self._cluster]
         own = self._queues.get(x.queue_number)
         if own is None and len(self._queues) < MAX_QUEUES:
-            own = QueueBounds(x.queue_number, self._settings, self._most)
+            own = QueueBounds(x.queue_number, self._settings, self._most, widens=self._widens)
         return [self._cluster] if own is None else [self._cluster, own]
 
     def _find(self, x: JobSubmitted) -> BoundsByScope:
@@ -155,10 +175,12 @@ class BmbpBounds(Bounder):
         return self._latest[1]
 
     def _published(
-        self, x: JobSubmitted, by_scope: BoundsByScope, quantile: float, confidence: float, side: Side
+        self, x: JobSubmitted, now: int, by_scope: BoundsByScope, quantile: float, confidence: float, side: Side
     ) -> tuple[WaitBound, ...]:
         messages = [
-            message for scope, results in by_scope for message in scope.messages(x, results, quantile, confidence, side)
+            message
+            for scope, results in by_scope
+            for message in scope.messages(x, now, results, quantile, confidence, side)
         ]
         if x.queue_number is not None and len(by_scope) == 1:
             reason = f"bounds of their own have the first {MAX_QUEUES} queues"

@@ -15,6 +15,7 @@ from shadowtime.services.wait_bound.groups.group_bound import DETECTING, bound, 
 from shadowtime.services.wait_bound.groups.groupings import MAX_PRODUCT, groupings, nodes, rtime
 from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.services.wait_bound.wait_history import SLACK
+from shadowtime.services.wait_bound.young import YoungRun
 from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
 from shadowtime.shared.kernels import IntegerTable
 from shadowtime.shared.messages import ChangePoint, Coverage, JobSubmitted, Side, WaitBound, WaitRanges
@@ -110,23 +111,28 @@ ALL = (*FIVE, "ensemble", "conformal")
 class CurrentBound(NamedTuple):
     """A bound in seconds, or None with too few waits, and the number of waits behind it.
 
-    `lower` is the bound from below, if waits are bounded from below.
+    `lower` is the bound from below, if waits are bounded from below. `stated` is the bound as stated: in a young run it
+    is at least `base`, the bound without the factor, which counts jobs that still wait.
     """
 
     bound: int | None
     observations: int
     lower: int | None = None
+    stated: int | None = None
+    base: int | None = None
 
 
 class Issued(NamedTuple):
     """Bounds of a waiting job: all computed bounds, and the bound of each grouping that detects change points.
 
-    `lower` has all bounds from below; empty if waits are bounded only from above.
+    `lower` has all bounds from below; empty if waits are bounded only from above. `stated` has the bounds as
+    stated, in a young run; else it is empty.
     """
 
     bounds: tuple[int | None, ...]
     detecting: tuple[int | None, ...]
     lower: tuple[int | None, ...] = ()
+    stated: tuple[int | None, ...] = ()
 
 
 class QueueBounds:
@@ -142,9 +148,13 @@ class QueueBounds:
         None for all queues of a cluster together.
     most
         Maximum number of stored waits of each grouping; `history` of the settings by default.
+    widens
+        Whether bounds from above are wider while few waits are known; see `YoungRun`.
     """
 
-    def __init__(self, queue: int | None, settings: BoundSettings, most: int | None = None) -> None:
+    def __init__(
+        self, queue: int | None, settings: BoundSettings, most: int | None = None, *, widens: bool = False
+    ) -> None:
         self.queue = queue
         self._settings = settings
         self._most = settings.history if most is None else most
@@ -160,6 +170,7 @@ class QueueBounds:
         self._covered = round(1 - settings.quantile, 12) if side == "lower" else settings.quantile
         """The share of waits that bounds are to cover: with bounds from below, of the waits that are no shorter."""
         self._coverage = {name: LiveCoverage(self._covered) for name in self.published}
+        self._young = YoungRun(settings.quantile) if widens and settings.published_side == "upper" else None
         self._open: dict[int, Issued] = {}
         self._submissions = 0
         self._revealed = tuple(array("q") for _ in range(3))
@@ -195,16 +206,36 @@ class QueueBounds:
             results.append(results[self._ensemble.chosen()])
         if "conformal" in self._computed and quantile == self._settings.quantile and side == "upper":
             results.append(CurrentBound(self._conformal.bound(now), len(self._conformal.history)))
-        return results
+        if self._young is None or side != "upper":
+            return [answer._replace(stated=answer.bound) for answer in results]
+        self._young.advance(now)
+        least = self._young.least(quantile, confidence, now)
+        return [
+            answer._replace(
+                stated=self._young.widened(answer.bound, least),
+                base=None if answer.bound is None or least is None else max(answer.bound, least),
+            )
+            for answer in results
+        ]
 
     def messages(
-        self, job: JobSubmitted, results: list[CurrentBound], quantile: float, confidence: float, side: Side = "upper"
+        self,
+        job: JobSubmitted,
+        now: int,
+        results: list[CurrentBound],
+        quantile: float,
+        confidence: float,
+        side: Side = "upper",
     ) -> list[WaitBound]:
         """Return the messages of the published bounds."""
         need = dict.fromkeys(ALL, fewest_observations(quantile, confidence, side)) | {"conformal": MIN_WAITS}
         made = []
         for name, answer in zip(self._computed, results, strict=False):
-            wanted = [answer.bound] * (side != "lower") + [answer.lower] * (side != "upper")
+            wanted = [answer.stated] * (side != "lower") + [answer.lower] * (side != "upper")
+            reason = None
+            if None in wanted:
+                young = None if self._young is None or answer.bound is None else self._young.reason
+                reason = young or f"not enough history: {answer.observations} of {need[name]} waits"
             if name in self.published:
                 made.append(
                     WaitBound(
@@ -212,14 +243,13 @@ class QueueBounds:
                         queue=self.queue,
                         quantile=quantile,
                         confidence=confidence,
-                        bound=None if side == "lower" else answer.bound,
+                        bound=None if side == "lower" else answer.stated,
                         lower=answer.lower,
                         side=None if side == "upper" else side,
                         observations=answer.observations,
-                        reason=f"not enough history: {answer.observations} of {need[name]} waits"
-                        if None in wanted
-                        else None,
-                        starts_within=self._table(job, confidence) if name == "ensemble" else (),
+                        reason=reason,
+                        young=True if self._young is not None and side == "upper" else None,
+                        starts_within=self._table(job, confidence, now) if name == "ensemble" else (),
                     )
                 )
         return made
@@ -235,7 +265,10 @@ class QueueBounds:
                 bound(grouping.groups, grouping.at(job), DETECTING, DETECTING)[0] for grouping in self.groupings
             )
 
-        self._open[job.job_number] = Issued(bounds, detecting, lower)
+        stated = tuple(bound.stated for bound in results) if self._young is not None else ()
+        self._open[job.job_number] = Issued(bounds, detecting, lower, stated)
+        if self._young is not None:
+            self._young.submit(job.job_number, job.since, self._shown([bound.base for bound in results]))
         if "conformal" in self._computed and bounds[-1] is not None:
             self._conformal.submit(job.job_number, job.since, bounds[-1])
         self._submissions += 1
@@ -259,6 +292,10 @@ class QueueBounds:
         if "conformal" in self._computed:
             self._conformal.start(job.job_number, job.since + wait, wait)
         issued = self._open.pop(job.job_number, None)
+        if self._young is not None:
+            self._young.reveal(job.job_number, wait)
+            if self._young.over:
+                self._young = None
         if issued is None:  # the job starts again after it was requeued
             nothing = (None,) * len(self._computed)
             issued = Issued(nothing, (None,) * len(self.groupings), nothing)
@@ -290,6 +327,8 @@ class QueueBounds:
 
     def withdraw(self, job_number: int, now: int) -> None:
         """Forget the bounds of a job that leaves without starting, after scoring the misses before `now`."""
+        if self._young is not None:
+            self._young.withdraw(job_number)
         if self._open.pop(job_number, None) is not None:
             self._conformal.withdraw(job_number, now)
 
@@ -300,7 +339,8 @@ class QueueBounds:
     def _cover(self, issued: Issued, wait: int) -> list[Coverage]:
         coverages = []
         from_below = self._settings.published_side == "lower"
-        for name, seconds in zip(self._computed, issued.lower if from_below else issued.bounds, strict=True):
+        stated = issued.lower if from_below else issued.stated or issued.bounds
+        for name, seconds in zip(self._computed, stated, strict=True):
             live = self._coverage.get(name)
             if live is None or seconds is None:
                 continue
@@ -319,13 +359,20 @@ class QueueBounds:
                 )
         return coverages
 
-    def _table(self, job: JobSubmitted, confidence: float) -> tuple[tuple[float, int], ...]:
+    def _shown(self, bounds: Sequence[int | None]) -> int | None:
+        """Return the bound by which a young run is judged: the ensemble's, else the first."""
+        at = self._computed.index("ensemble") if "ensemble" in self._computed else 0
+        return bounds[at]
+
+    def _table(self, job: JobSubmitted, confidence: float, now: int) -> tuple[tuple[float, int], ...]:
         """Return each quantile with enough waits and the seconds within which the job starts with that probability."""
         grouping = self.groupings[self._ensemble.chosen()]
         at = grouping.at(job)
         table: list[tuple[float, int]] = []
         for row in TABLE:
             seconds, _ = bound(grouping.groups, at, row, confidence)
+            if self._young is not None:
+                seconds = self._young.widened(seconds, self._young.least(row, confidence, now))
             if seconds is not None:  # a higher quantile may borrow shorter waits, but its bound must not be lower
                 table.append((row, max(seconds, table[-1][1] if table else 0)))
 
@@ -357,6 +404,7 @@ class QueueBounds:
             "coverage": [live.snapshot() for live in self._coverage.values()],
             "open": [[number, *issued] for number, issued in self._open.items()],
             "submissions": self._submissions,
+            **({} if self._young is None else {"young": self._young.snapshot()}),
             "revealed": packed_numbers(self._last_revealed()),
         }
 
@@ -370,4 +418,8 @@ class QueueBounds:
             live.restore(saved)
         self._open = {number: Issued(*map(tuple, issued)) for number, *issued in state["open"]}
         self._submissions = state["submissions"]
+        if self._young is not None and (young := state.get("young")) is not None:
+            self._young.restore(young)
+        else:
+            self._young = None
         self._revealed = tuple(array("q", column.tobytes()) for column in unpacked_numbers(state["revealed"]))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from shadowtime.shared.accounting.slurm.sacct_values import (
         GOING_ON,
         STATES,
+        gpu_type_of,
         limit_of,
         nodes_of,
         resources_of,

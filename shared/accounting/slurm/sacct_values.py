@@ -125,6 +125,16 @@ def resources_of(text: str) -> tuple[int, int]:
     return memory, gpus if gpus != UNKNOWN else of_kinds or UNKNOWN
 
 
+def gpu_type_of(text: str) -> str:
+    """Return the types of GPUs that trackable resources (TRES) name; an empty text if they name none.
+
+    >>> gpu_type_of("billing=2,cpu=2,gres/gpu:a100=2,gres/gpu=2"), gpu_type_of("cpu=1,gres/gpu=2")
+    ('a100', '')
+    """
+    names = (part.partition("=")[0] for part in text.split(",") if part.startswith("gres/gpu:"))
+    return "+".join(sorted(name.removeprefix("gres/gpu:") for name in names))
+
+
 def memory_held(text: str) -> int:
     """Return the memory in MiB among trackable resources (TRES); `UNKNOWN` if it is not listed."""
     return resources_of(text)[0]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.services.processes.ask.words import WordReader
 from shadowtime.services.processes.live import page as live
 from shadowtime.services.processes.live.page import PAGE, ROWS, LivePage
 from shadowtime.services.processes.live.view import LiveRuns
@@ -15,6 +16,7 @@ from shadowtime.shared.formatting import clock
 from shadowtime.shared.messages.envelope import Envelope
 from shadowtime.shared.streaming.web.server import address_of, listening
 from tests.integration.live.page_texts import text
+from tests.support import named_runs
 from tests.support.browser import Page, browser, require_browser
 from tests.support.live_logs import log_of
 
@@ -23,18 +25,18 @@ Visit = Callable[[LivePage, str, Page], Awaitable[None]]
 
 
 @asynccontextmanager
-async def shown(folder: Path) -> AsyncIterator[tuple[LivePage, str, Page]]:
-    page = LivePage(LiveRuns())
+async def shown(folder: Path, words: WordReader | None) -> AsyncIterator[tuple[LivePage, str, Page]]:
+    page = LivePage(LiveRuns(), words=words)
     async with listening(page.application(), "127.0.0.1", 0) as runner, browser(folder) as tab:
         yield page, address_of(runner), tab
         page.end()
 
 
-def visiting(folder: Path, visit: Visit) -> None:
+def visiting(folder: Path, visit: Visit, words: WordReader | None = None) -> None:
     require_browser()
 
     async def go() -> None:
-        async with shown(folder) as there:
+        async with shown(folder, words) as there:
             await visit(*there)
 
     asyncio.run(go())
@@ -120,7 +122,8 @@ def test_search_by_keyboard_finds_a_job_and_a_user(log: list[Envelope], tmp_path
         await tab.open(address)
         await tab.wait_for("!document.getElementById('search').hidden")
         await keys(tab, "somebody")
-        assert await tab.wait_for(text("told")) == "A job or a user is a number."
+        await tab.wait_for(f"{text('found-title')} === 'Search for somebody'")
+        assert "No job, user, account or partition" in await tab.evaluate(text("found-count"))
         await keys(tab, "job 7")
         await tab.wait_for(f"{text('job-number')} === 'Job 7'")
         of_user = page.runs.view(RUN).of_user
@@ -132,6 +135,33 @@ def test_search_by_keyboard_finds_a_job_and_a_user(log: list[Envelope], tmp_path
         await tab.wait_for(f"{text('job-number')} === 'Job 199'")
 
     visiting(tmp_path, visit)
+
+
+def test_a_followed_cluster_is_shown_in_its_own_words(tmp_path: Path) -> None:
+    async def visit(page: LivePage, address: str, tab: Page) -> None:
+        page.runs = named_runs.runs()
+        for width in (1280, 390):
+            await tab.look(width, dark=False)
+            await tab.open(address)
+            await tab.wait_for("document.querySelector('#queue a') !== null")
+            shown = "[...document.querySelectorAll('#queue a')].map((each) => each.textContent)"
+            assert await tab.evaluate(shown) == ["2754_12", "user alice", "2754_13", "user alice", "job 2754_12"]
+            assert "user alice" in await tab.evaluate(text("decisions"))
+            assert await tab.wider_than_screen() <= 0
+        await tab.evaluate("[...document.querySelectorAll('#decisions a')].at(-1).click()")
+        await tab.wait_for(f"{text('job-number')} === 'Job 2754_13'")
+        assert "by user alice of account phys to partition gpu" in await tab.evaluate(text("job-story"))
+        assert "job=2754_13" in await tab.evaluate("location.href")
+        await tab.evaluate("document.getElementById('job-user').click()")
+        await tab.wait_for(f"{text('found-title')} === 'Jobs of user alice'")
+        await tab.open(f"{address}?find=alice")
+        assert await tab.wait_for(text("found-also")) == "Jobs of account alice"
+        await tab.wait_for("document.querySelector('#found a') !== null")
+        await tab.evaluate("document.querySelector('#found a').click()")
+        await tab.wait_for(f"{text('job-number')} === 'Job 2754_13'")
+        assert tab.errors == []
+
+    visiting(tmp_path, visit, WordReader(named_runs.Stored()))
 
 
 @pytest.mark.nightly

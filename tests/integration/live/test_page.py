@@ -12,6 +12,7 @@ import aiohttp
 import orjson
 import pytest
 
+from shadowtime.services.processes.ask.words import NO_WORDS, ClusterWords
 from shadowtime.services.processes.live import page as live
 from shadowtime.services.processes.live.page import FILES, MAX_VISITORS, LivePage
 from shadowtime.services.processes.live.view import LiveRuns
@@ -250,8 +251,8 @@ def _kept(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     states: weakref.WeakSet[StoredShadowCache] = weakref.WeakSet()
     made = LiveRuns.state
 
-    def state(runs: LiveRuns, name: str | None) -> StoredShadowCache:
-        known = StoredShadowCache(made(runs, name))
+    def state(runs: LiveRuns, name: str | None, words: ClusterWords = NO_WORDS) -> StoredShadowCache:
+        known = StoredShadowCache(made(runs, name, words))
         states.add(known)
         return known
 

@@ -110,7 +110,7 @@ def test_a_user_sees_own_jobs_only_on_every_page(log: list[Envelope]) -> None:
             assert first[0] == second[0]
             assert str(first[1]).replace(str(hidden), "N") == str(second[1]).replace(str(missing), "N")
         assert (await get(f"/queue?user={other.job.user_id}", X_User=user))[1]["rows"] == []
-        assert (await get(f"/find?number={other.job.user_id}", X_User=user))[1]["jobs"] == []
+        assert (await get(f"/find?wanted={other.job.user_id}", X_User=user))[1]["jobs"] == []
         for start in range(0, len(view.jobs.waiting), 25):
             page_rows = (await get(f"/queue?from={start}", X_User=user))[1]["rows"]
             assert all(number in own for number, _ in page_rows)
@@ -128,7 +128,7 @@ def test_a_user_sees_own_jobs_only_on_every_page(log: list[Envelope]) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/events", "/queue", "/queue?from=0", "/job?job=1", "/find?number=1", "/expected"]
+    "path", ["/", "/events", "/queue", "/queue?from=0", "/job?job=1", "/find?wanted=1", "/expected"]
 )
 def test_nobody_unknown_gets_jobs(log: list[Envelope], path: str) -> None:
     access = VisitorAccess(sees="own", login_header="X-User", proxies=("10.0.0.1",), portals=PORTALS)
@@ -152,7 +152,7 @@ def test_a_browser_shows_answers_to_listed_origins_only(log: list[Envelope]) -> 
                     assert headers["Vary"] == "Origin"
         _, _, headers = await get("/queue", Origin=ORIGIN)  # no token, so no portal
         assert "Access-Control-Allow-Origin" not in headers
-        _, _, headers = await get("/find?number=1", "OPTIONS", Origin=ORIGIN)
+        _, _, headers = await get("/find?wanted=1", "OPTIONS", Origin=ORIGIN)
         assert "Access-Control-Allow-Headers" not in headers or headers["Access-Control-Allow-Origin"] == ORIGIN
 
     asking(log, VisitorAccess(portals=PORTALS), ask)

@@ -12,13 +12,17 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
+from shadowtime.services.follower.io.follower import STORE
 from shadowtime.services.processes.watch import KINDS
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.kafka import topic_admin
+from shadowtime.shared.streaming.protocols import Transaction
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.state.redis_client import connect
+from shadowtime.shared.streaming.state.redis_store import RedisStore
 from shadowtime.stack.servers.ports import free_port
-from shadowtime.stack.servers.servers import Kafka
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.support.forked import run_forked
 from tests.support.patience import PATIENCE
 from tests.support.watched import envelopes
@@ -54,6 +58,29 @@ def test_json_lines_into_a_pipe(settings: Settings) -> None:
     found = [orjson.loads(line) for line in done.stdout.splitlines()]
     assert [each["sequence"] for each in found] == [2, 4, 5, 6]
     assert done.stderr == b""
+
+
+def test_names_of_a_followed_cluster_are_read_from_redis(
+    settings: Settings, redis_server: Redis, terminal: tuple[int, int]
+) -> None:
+    stored = settings.model_copy(update={"redis_url": redis_server.url})
+
+    async def store() -> None:
+        client = connect(stored)
+        names = {"user:alice": b"8", "user:bob": b"7"}
+        await RedisStore(client, STORE).commit(Transaction("watched", -1, 1, 1, 0, b"{}", (), (), 0, read_model=names))
+        await client.aclose()
+
+    asyncio.run(store())
+    by_name = command(settings, "--user=alice", "--count=4", f"--redis-url={redis_server.url}")
+    done = subprocess.run(by_name, cwd=ROOT, capture_output=True, timeout=PATIENCE, check=True)
+    assert [orjson.loads(line)["sequence"] for line in done.stdout.splitlines()] == [2, 4, 5, 6]
+    ours, theirs = terminal
+    away = command(settings, "--count=8", f"--redis-url=redis://127.0.0.1:{free_port()}")
+    with subprocess.Popen(away, cwd=ROOT, stdout=theirs, stderr=subprocess.PIPE) as process:
+        os.close(theirs)
+        assert "job 2" in read_until(ours, "completed after 30 s")  # without Redis there are numbers
+        assert process.wait(timeout=PATIENCE) == 0
 
 
 def read_until(descriptor: int, wanted: str) -> str:

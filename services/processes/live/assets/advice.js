@@ -77,7 +77,7 @@ function draw(told, asked, clock) {
   fill(grids["advice-times"], TIMES, shares.map((share) => [`${+(100 * share).toFixed(1)} %`, duration(runs.get(share)), duration(starts.get(share))]));
   show(find("advice-times"), shares.length > 0);
   const reasons = [...new Set(told.alternatives.map((each) => each.reason).filter(Boolean))];
-  say(find("advice-reasons"), reasons.length && own.mean_wait !== null ? `No start is forecast for some: ${reasons.join("; ")}.` : "");
+  say(find("advice-reasons"), reasons.length && own.mean_wait !== null ? `No start is forecast for some: ${reasons.join("; ")}. ${told.note ?? ""}` : told.note ?? "");
   fill(grids["advice-others"], OTHERS, told.alternatives.map((each, at) => {
     const within = new Map(each.starts_within);
     const mark = [at ? "" : "as you ask", each.advised ? "advised" : each.pareto_best ? "not beaten" : ""].filter(Boolean).join(", ");

@@ -41,9 +41,20 @@ export function link(place, href, text) {
   say(place, text);
 }
 
-export function job(run, number) {
+// The own words of a followed cluster for numbers of jobs and users; a number without a word stands for itself.
+const words = {run: undefined, ids: new Map(), users: new Map()};
+
+export function learn(run, told) {
+  if (run !== words.run) Object.assign(words, {run, ids: new Map(), users: new Map()});
+  for (const kind of ["ids", "users"]) for (const [number, word] of told[kind] ?? []) words[kind].set(Number(number), word);
+}
+
+export const jobId = (number) => words.ids.get(number) ?? String(number);
+export const userName = (number) => words.users.get(number) ?? String(number);
+
+export function job(run, id) {
   const made = element("a");
-  link(made, address(run, {job: number}), `job ${number}`);
+  link(made, address(run, {job: id}), `job ${id}`);
   return made;
 }
 
@@ -52,6 +63,6 @@ export function sentence(place, text, run) {
   if (place.said === text && place.run === run) return;
   place.said = text;
   place.run = run;
-  const parts = text.split(/\bjob (\d+)\b/);
+  const parts = text.split(/\bjob (\d+(?:_\d+)?)\b/);
   place.replaceChildren(...parts.map((part, at) => (at % 2 ? job(run, part) : part)));
 }

@@ -7,7 +7,7 @@ const STATES = {
 };
 
 export function drawJob(told, number, state) {
-  say(find("job-number"), `Job ${number}`);
+  say(find("job-number"), `Job ${told?.id ?? number}`);
   link(find("back"), address(state.run), `${state.cluster} under ${state.name}`);
   show(find("job-known"), told !== null);
   show(find("job-unknown"), told === null);
@@ -43,7 +43,7 @@ export function drawJob(told, number, state) {
   }));
   const user = find("job-user");
   show(user, told.user !== null);
-  if (told.user !== null) link(user, address(state.run, {find: told.user}), `all jobs of user ${told.user}`);
+  if (told.user !== null) link(user, address(state.run, {find: `user ${told.user}`}), `all jobs of user ${told.user}`);
 }
 
 function drawMarks(marks, clock, at) {
@@ -77,14 +77,19 @@ function drawMarks(marks, clock, at) {
 const FOUND = ["job", "state", "processors", "submitted"];
 
 export function drawFound(told, state) {
-  const clock = new Clock(state.unix_start, state.time), number = told.number;
+  const clock = new Clock(state.unix_start, state.time), whose = told.of === null ? told.name : `${told.of} ${told.name}`;
   link(find("found-back"), address(state.run), `${state.cluster} under ${state.name}`);
-  say(find("found-title"), `Jobs of user ${number}`);
-  say(find("found-count"), told.count === 0 ? `No job of a user ${number} is remembered.`
+  say(find("found-title"), `${told.of === null ? "Search for" : "Jobs of"} ${whose}`);
+  say(find("found-count"), told.of === null ? (told.job === null ? "No job, user, account or partition of this name is remembered." : "")
+    : told.count === 0 ? `No job of ${whose} is remembered.`
     : told.count > told.jobs.length ? `The last ${told.jobs.length} of ${count(told.count)}.` : "");
   show(find("found-table"), told.jobs.length > 0);
   show(find("found-job"), told.job !== null);
-  if (told.job !== null) sentence(find("found-job"), `There is a job ${number}, which ${STATES[told.job[2]]}.`, state.run);
+  if (told.job !== null) sentence(find("found-job"), `There is a job ${told.job[1]}, which ${STATES[told.job[3]]}.`, state.run);
+  show(find("found-also"), told.also.length > 0);
+  keyed(find("found-also"), told.also.map((kind) => [kind, kind]), () => element("a"), (item, kind) => {
+    link(item, address(state.run, {find: `${kind} ${told.name}`}), `Jobs of ${kind} ${told.name}`);
+  });
   keyed(find("found"), told.jobs.map((each) => [each[0], each]), () => {
     const made = element("tr");
     made.setAttribute("role", "row");
@@ -96,8 +101,8 @@ export function drawFound(told, state) {
     }
     made.firstChild.append(element("a"));
     return made;
-  }, (line, [job, processors, at, submitted]) => {
-    link(line.firstChild.firstChild, address(state.run, {job}), String(job));
+  }, (line, [job, id, processors, at, submitted]) => {
+    link(line.firstChild.firstChild, address(state.run, {job}), id);
     say(line.children[1], at);
     say(line.children[2], count(processors));
     say(line.children[3], clock.short(submitted));

@@ -1,7 +1,7 @@
 // Which page is shown, by its address: /?run=R a run, &job=N one job, &find=N the jobs of a user, &twin=yes its cluster under other
 // policies, &advice=yes what to ask for; and what brings it up to date.
 import {ASKED, drawAdvice, fillForm, readForm} from "./advice.js";
-import {address, element, find, keyed, link, say, show, style, tell} from "./dom.js";
+import {address, element, find, keyed, learn, link, say, show, style, tell} from "./dom.js";
 import {Clock, count, duration} from "./format.js";
 import {drawFound, drawJob} from "./job.js";
 import {ask, question, Stream} from "./stream.js";
@@ -26,9 +26,9 @@ let last = -FRAME_MS;
 
 function readRoute() {
   const told = new URLSearchParams(location.search);
-  const number = (name) => (/^\d{1,16}$/.test(told.get(name) ?? "") ? Number(told.get(name)) : null);
+  const word = (name) => told.get(name)?.trim() || null;
   const advice = told.has("advice") ? Object.fromEntries([...told].filter(([name]) => ASKED.includes(name))) : null;
-  return {run: told.get("run") ?? "", job: number("job"), find: number("find"), twin: told.has("twin"), advice};
+  return {run: told.get("run") ?? "", job: word("job"), find: word("find"), twin: told.has("twin"), advice};
 }
 
 function go(href, {replace = false, focus = true} = {}) {
@@ -124,14 +124,15 @@ function draw() {
   for (const name of ["nothing", "job", "finding", "run", "twin", "asking"]) show(find(name), name === page);
   show(find("search"), known);
   if (!known) return drawNothing();
+  learn(state.run, state);
   const clock = new Clock(state.unix_start, state.time);
-  const told = {title: state.cluster, nothing: "", run: state.cluster, job: `Job ${route.job}, ${state.cluster}`, finding: `User ${route.find}, ${state.cluster}`,
+  const told = {title: state.cluster, nothing: "", run: state.cluster, job: `Job ${route.job}, ${state.cluster}`, finding: `${route.find}, ${state.cluster}`,
     twin: `${state.cluster} under other policies`, asking: `What to ask for on ${state.cluster}`};
   if (document.title !== `${told[page]} – Shadowtime`) document.title = `${told[page]} – Shadowtime`;
   if (page === "run") drawRun(state, clock);
   if (!drawn) { drawn = true; performance.mark("first rows"); }
   if (page === "job") also("job", {run: state.run, job: route.job}, (answer) => drawJob(answer, route.job, state));
-  if (page === "finding") also("find", {run: state.run, number: route.find}, (answer) => { if (answer) drawFound(answer, state); });
+  if (page === "finding") also("find", {run: state.run, wanted: route.find}, (answer) => { if (answer) drawFound(answer, state); });
   if (page === "twin") followTwin(state);
   if (page === "asking") followAdvice(state);
 }
@@ -156,7 +157,7 @@ function drawRun(state, clock) {
   drawStrip(state);
   if (from && from >= state.waiting) from = Math.max(0, Math.ceil(state.waiting / ROWS) - 1) * ROWS;
   if (from === 0) drawWaiting(state, clock, 0, [...state.queue]);
-  else also("queue", {run: state.run, from}, (answer) => { if (answer?.from === from) drawWaiting(state, clock, from, answer.rows); });
+  else also("queue", {run: state.run, from}, (answer) => { if (answer?.from === from) { learn(state.run, answer); drawWaiting(state, clock, from, answer.rows); } });
   drawRunning(state, clock);
   drawDecisions(state, clock);
   drawSizes(state, clock);
@@ -203,7 +204,7 @@ function comes(bound) {
   const doubt = bound.doubt;
   const more = doubt && doubt.outwaited ? `${count(doubt.outwaited)} of ${count(doubt.waiting)} waiting have waited longer` : "";
   if (doubt?.withdrawn) return ["no bound", `withdrawn: ${more}`, "late"];
-  const share = `with ${+(100 * bound.quantile).toFixed(2)} %`;
+  const share = `with ${+(100 * bound.quantile).toFixed(2)} %${bound.young ? ", young" : ""}`;
   return [`waits ≤ ${duration(bound.bound)}`, more ? `${share}; ${more}` : `${share}, as was told last`, doubt?.high ? "late" : ""];
 }
 
@@ -223,13 +224,12 @@ function drawRuns(state) {
 find("runs").addEventListener("change", (event) => { event.target.blur(); go(event.target.value ? address(event.target.value) : "", {focus: false}); });
 find("search").addEventListener("submit", (event) => {
   event.preventDefault();
-  const wanted = find("wanted").value.trim(), number = /^(?:(job|user)\s*)?(\d{1,16})$/i.exec(wanted);
-  say(find("told"), number ? "" : "A job or a user is a number.");
-  if (!number || !stream.state?.run) return;
-  const [, kind, digits] = number, run = stream.state.run;
-  if (kind) return go(address(run, {[kind.toLowerCase() === "job" ? "job" : "find"]: digits}));
-  ask("find", {run, number: digits}).then((answer) => {
-    go(address(run, answer?.job && !answer.count ? {job: digits} : {find: digits}));
+  const wanted = find("wanted").value.trim(), job = /^job\s+(\S+)$/i.exec(wanted), run = stream.state?.run;
+  say(find("told"), "");
+  if (!wanted || !run) return;
+  if (job) return go(address(run, {job: job[1]}));
+  ask("find", {run, wanted}).then((answer) => {
+    go(address(run, answer?.job && !answer.count ? {job: answer.job[1]} : {find: wanted}));
   }, () => say(find("told"), "No answer, try again."));
 });
 find("advise").addEventListener("submit", (event) => {

@@ -1,7 +1,7 @@
 // The newest state of a run, kept up to date by what /events sends: parts that changed, of tables the rows that did.
 const AGAIN_MS = 2000;
 const SILENT_MS = 30000;
-const ROWS = new Set(["queue", "running", "decisions", "blocks", "history"]);
+const ROWS = new Set(["queue", "running", "decisions", "blocks", "history", "ids", "users"]);
 
 function take(state, told) {
   for (const [name, part] of Object.entries(told)) {

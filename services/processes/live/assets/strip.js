@@ -1,5 +1,5 @@
 // The machine over the last day, and what is to come: who ran on how many processors, what was idle, how many jobs waited.
-import {address, element, find, keyed, say} from "./dom.js";
+import {address, element, find, jobId, keyed, say, userName} from "./dom.js";
 import {Clock, count, duration} from "./format.js";
 
 const PAST = 86400, FUTURE = 6 * 3600, FARTHEST = 12 * 3600, LEAST = 2 * 3600;
@@ -108,7 +108,7 @@ function paint() {
       brush.setLineDash(forecast ? [2, 2] : [5, 3]);
       brush.strokeRect(left + 0.5, top + 0.5, Math.max(1, wide - 1), Math.max(1, high - 1));
       brush.fillStyle = colour.ink;
-      if (wide > 34 && high > 13) brush.fillText(String(job), left + 4, top + 12);
+      if (wide > 34 && high > 13) brush.fillText(jobId(job), left + 4, top + 12);
       boxes.push([left, top, wide, high, {job, start, end, planned: true, forecast, pieces}]);
     }
   }
@@ -185,13 +185,13 @@ function tellInWords(state, clock, work, from) {
   }, (item, [user, colour, of]) => {
     item.firstChild.style.setProperty("--key", colour);
     const is_user = typeof user === "number";
-    if (is_user) item.lastChild.setAttribute("href", address(state.run, {find: user}));
-    say(item.lastChild, `${is_user ? `user ${user}` : user === null ? "user not told" : user}: ${of}`);
+    if (is_user) item.lastChild.setAttribute("href", address(state.run, {find: `user ${userName(user)}`}));
+    say(item.lastChild, `${is_user ? `user ${userName(user)}` : user === null ? "user not told" : user}: ${of}`);
   });
   const words = `Processors in use over the last ${duration(state.time - from)}, and what is to come. ` +
-    items.map(([, [user, , of]]) => `${typeof user === "number" ? `user ${user}` : user}: ${of}`).join(", ");
+    items.map(([, [user, , of]]) => `${typeof user === "number" ? `user ${userName(user)}` : user}: ${of}`).join(", ");
   if (canvas.getAttribute("aria-label") !== words) canvas.setAttribute("aria-label", words);
-  const late = covered > from + 300 ? `All jobs are drawn from ${clock.short(covered)} on: more ran than there is room for. ` : "";
+  const late = covered > Math.max(from, state.began) + 300 ? `All jobs are drawn from ${clock.short(covered)} on: more ran than there is room for. ` : "";
   say(find("strip-note"), late);
 }
 
@@ -210,7 +210,7 @@ canvas.addEventListener("pointermove", (event) => {
   const when = what.planned ? `${what.forecast ? "is forecast" : "is expected"} to start at ${clock.short(what.start)}`
     : what.runs ? `since ${clock.short(what.start)}${what.end === null ? "" : `, expected to end at ${clock.short(what.end)}`}`
     : `${clock.short(what.start)} to ${clock.short(what.end)} (${duration(what.end - what.start)})`;
-  say(tip, `job ${what.job}${what.user === undefined || what.user === null ? "" : `, user ${what.user}`}, ${count(processors)} procs: ${when}`);
+  say(tip, `job ${jobId(what.job)}${what.user === undefined || what.user === null ? "" : `, user ${userName(what.user)}`}, ${count(processors)} procs: ${when}`);
   const place = canvas.parentElement.getBoundingClientRect();
   const left = Math.min(event.clientX - place.left + 12, place.width - tip.offsetWidth - 4);
   tip.style.setProperty("left", `${Math.max(0, left)}px`);

@@ -1,5 +1,5 @@
 // Who waits and why, who runs until when, what was decided.
-import {address, element, find, keyed, link, say, sentence, show, style} from "./dom.js";
+import {address, element, find, jobId, keyed, link, say, sentence, show, style, userName} from "./dom.js";
 import {count, duration, percent} from "./format.js";
 
 function row(...cells) {
@@ -24,9 +24,9 @@ function lines(cell, ...texts) {
 
 function jobAndUser(cell, run, number, user) {
   if (!cell.firstChild) cell.append(element("a"), element("a", "user"));
-  link(cell.firstChild, address(run, {job: number}), String(number));
+  link(cell.firstChild, address(run, {job: number}), jobId(number));
   show(cell.lastChild, user !== null);
-  if (user !== null) link(cell.lastChild, address(run, {find: user}), `user ${user}`);
+  if (user !== null) link(cell.lastChild, address(run, {find: `user ${userName(user)}`}), `user ${userName(user)}`);
 }
 
 // What is said of a prediction that does not hold, a line below it; `since` is a second of the log.
@@ -66,7 +66,9 @@ export function drawWaiting(state, clock, from, rows) {
     lines(expected, [duration(each.expected)], each.expected !== null && doubt(each, "run_time", clock));
     say(waited, duration(state.time - each.since));
     lines(start, ...starts(each, state, clock));
-    sentence(why, each.why, state.run);
+    if (!why.firstChild) why.append(element("span"), element("span", "line faint"));
+    sentence(why.firstChild, each.why, state.run);
+    say(why.lastChild, each.site === null ? "" : `The site says: ${each.site}`);
   });
   const last = Math.min(from + rows.length, state.waiting);
   const more = state.waiting > rows.length || from > 0;
@@ -114,7 +116,7 @@ export function drawDecisions(state, clock) {
   }, (item, [time, job, kind, what, because]) => {
     style(item, kind.replace(" ", "-"));
     say(item.firstChild, clock.short(time));
-    sentence(item.lastChild.firstChild, job === null ? what : `job ${job} ${what}`, state.run);
+    sentence(item.lastChild.firstChild, job === null ? what : `job ${jobId(job)} ${what}`, state.run);
     sentence(item.lastChild.lastChild, because && `: ${because}`, state.run);
   });
   show(find("no-decisions"), newest.length === 0);
@@ -137,7 +139,7 @@ export function drawBounds(state) {
   keyed(find("bounds"), state.bounds.map((each) => [each.grouping, each]), () => row(["", "by"], ["number", "waits at most"],
     ["number", "shall hold for"], ["number", "held for"], ["number", "outwaited by"]), (line, each) => {
     const [grouping, bound, shall, held, outwaited] = line.children;
-    say(grouping, each.grouping);
+    say(grouping, each.young ? `${each.grouping} (young: few waits are known)` : each.grouping);
     const least = each.lower === null ? "" : `at least ${duration(each.lower)}${each.bound === null ? "" : ", at most "}`;
     say(bound, each.doubt?.withdrawn ? "withdrawn: too many wait longer" : each.bound === null && !least ? `none: ${each.reason ?? "unknown"}` : `${least}${each.bound === null ? "" : duration(each.bound)}`);
     say(shall, percent(each.quantile));

@@ -52,13 +52,16 @@ function make({run, name}) {
   return made;
 }
 
-function change(made, each) {
+// How long ago that was: a shadow that lags is known only up to an earlier time than the cluster.
+const ago = (each, told, state) => (state.followed && !state.closed ? `, ${duration(Math.max(0, Date.now() / 1000 - each.unix_start - told.horizon))} ago` : "");
+
+function change(made, each, state) {
   const [title, verdict, basis, all, notes, classes, users] = made.children, told = each.compared, name = each.name;
   link(title.firstChild, address(each.run), name);
   say(verdict, each.verdict ?? "No day is over yet: days are compared once all their jobs have ended in both.");
   const clock = new Clock(each.unix_start, told.horizon ?? 0);
   const before = told.until === null ? "" : ` before ${clock.day(told.until)}`;
-  say(basis, told.all === null ? `Beside ${each.real}.` : `Beside ${each.real}: ${count(told.all.jobs)} jobs of ${count(told.days)} whole days${before}; known up to ${clock.full(told.horizon)}`);
+  say(basis, told.all === null ? `Beside ${each.real}.` : `Beside ${each.real}: ${count(told.all.jobs)} jobs of ${count(told.days)} whole days${before}; known up to ${clock.full(told.horizon)}${ago(each, told, state)}`);
   fill(all, FIGURES(name), figures(told));
   show(all, told.all !== null);
   keyed(notes, each.notes.map((note) => [note, note]), () => element("li"), say);
@@ -75,5 +78,5 @@ export function drawTwin(told, problem, state) {
   link(find("twin-back"), address(state.run), `${state.cluster} under ${state.name}`);
   say(find("twin-title"), `${state.cluster} under other policies`);
   say(find("twin-problem"), problem ? `${problem}${told ? " The figures are those of before." : ""}` : told ? "" : "Asking …");
-  keyed(find("twins"), (told?.shadows ?? []).map((each) => [each.run, {...each, classes_mean: told.classes_mean}]), make, change);
+  keyed(find("twins"), (told?.shadows ?? []).map((each) => [each.run, {...each, classes_mean: told.classes_mean}]), make, (made, each) => change(made, each, state));
 }

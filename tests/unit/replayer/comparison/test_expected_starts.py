@@ -86,12 +86,16 @@ def test_the_table_has_the_site_the_forecast_and_the_bound_side_by_side(told: li
 
 def test_the_sites_words_of_what_was_forecast_come_again_only_where_these_are_fewer() -> None:
     score = {"jobs": 4, "mean_absolute_error": 1.0}
-    row = {"first": score, "last": score, "paired": {"first": score, "last": score, "forecast": score}, "bounded": 0}
-    assert [word.whose for word in words(row)] == ["site, first", "site, last", "forecast", "starts at once"]
+    paired = dict.fromkeys(("first", "last", "forecast", "at_once", "last_waits"), score)
+    row = {"first": score, "last": score, "paired": paired, "bounded": 0}
+    naive = ["starts at once", "last 100 waits"]
+    assert [word.whose for word in words(row)] == ["site, first", "site, last", "forecast", *naive]
+    before = {name: paired[name] for name in ("first", "last", "forecast")} | {"at_once": None}
+    assert [word.whose for word in words(row | {"paired": before})][2:] == ["forecast"]
     fewer = row | {"first": score | {"jobs": 5}}
     assert [word.whose for word in words(fewer)][2:4] == [
-        "site, first, of those forecast",
-        "site, last, of those forecast",
+        "site, first, if forecast",
+        "site, last, if forecast",
     ]
     silent = row | {"paired": None, "bounded": 3, "bound_coverage": 0.5, "bound_quantile": 0.95}
     assert [(word.whose, word.jobs, word.held) for word in words(silent)][2:] == [("bound, 95 %", 3, 0.5)]

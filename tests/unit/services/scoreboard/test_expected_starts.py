@@ -1,14 +1,18 @@
 """What the site expected against what came: the sums against their definitions over the whole log at once."""
 
 from collections.abc import Iterable, Sequence
-from statistics import fmean, median_low
+from io import StringIO
+from statistics import fmean, median, median_low
 from typing import Any, NamedTuple
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
+from shadowtime.replayer.presentation.live_scores import starts_by_table
+from shadowtime.replayer.presentation.site_expectations import starts_table, words
 from shadowtime.services.scoreboard.figures import figures
 from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.services.scoreboard.scores.bound_coverage import Bound
@@ -185,6 +189,7 @@ def defined(found: Sequence[Said], queue: int | None) -> ExpectedStartScores:
             first=foretold([each.first for each in both], paired),
             last=foretold([each.last for each in both], paired),
             forecast=foretold(ours, paired),
+            at_once=foretold([(each.start - each.wait, each.start - each.wait) for each in both], paired),
         ),
         bounded=len(bounded),
         bound_coverage=fmean(bounded) if bounded else None,
@@ -255,7 +260,78 @@ def test_scores_are_their_definitions_however_often_the_stage_restarts(lives: li
     queues = sorted({each.queue for each in found if each.queue is not None})
     assert [each.queue for each in scores.expected_starts] == [None, *queues]
     for each in scores.expected_starts:
-        assert alike(flat(each.model_dump()), flat(defined(found, each.queue).model_dump()))
+        said = each if each.paired is None else each.replaced(paired=each.paired.replaced(last_waits=None))
+        assert alike(flat(said.model_dump()), flat(defined(found, each.queue).model_dump()))
+
+
+def test_a_naive_forecast_is_the_median_of_the_last_hundred_known_waits() -> None:
+    events: list[Event] = []
+    for number in range(250):
+        wait = number if number < 249 else 7
+        time = 1_000 * number
+        job = JobSubmitted(time=time, job_number=number, requested_processors=1)
+        events += [job, JobExpected(time=time, job_number=number, start=time)]
+        events.append(JobStarted(time=time + wait, job_number=number, processors=1))
+        events.append(JobEnded(time=time + wait, job_number=number, run_time=0))
+    forecast: dict[str, Any] = {"forecast": WaitForecast(wait=0)}
+    nothing: dict[str, Any] = {}
+    log = [
+        Envelope(run="r", sequence=at, event=event, **(forecast if isinstance(event, JobSubmitted) else nothing))
+        for at, event in enumerate(events, 1)
+    ]
+    scores = last_scores(Scoreboard(OPENED), log, restarted=False).expected_starts
+    assert scores is not None
+    naive = (scores[0].paired or pytest.fail("nothing is paired")).last_waits
+    waits = [*range(249), 7]
+    told = [round(median(waits[max(0, at - 100) : at])) if at else 0 for at in range(250)]
+    assert naive is not None
+    assert naive.jobs == 250
+    assert naive.mean_error == fmean(word - wait for word, wait in zip(told, waits, strict=True))
+    assert naive.mean_absolute_error == fmean(abs(word - wait) for word, wait in zip(told, waits, strict=True))
+
+
+def test_how_often_a_start_came_by_the_time_that_was_told() -> None:
+    """For each queue, of the one bound that users are shown, whether the site said anything or not."""
+    lives = [(queue, wait) for queue in (1, 2) for wait in (10, 50, 70)] + [(2, 80)]
+    log: list[Envelope] = []
+    for number, (queue, wait) in enumerate(lives):
+        time = 1_000 * number
+        job = JobSubmitted(time=time, job_number=number, requested_processors=1, queue_number=queue)
+        begun = JobStarted(time=time + wait, job_number=number, processors=1)
+        ended = JobEnded(time=time + wait, job_number=number, run_time=0)
+        events: tuple[Event, ...] = (job, begun, ended)
+        for event in events:
+            told_bounds: dict[str, Any] = {"wait_bounds": bounds(60)} if event is job else {}
+            log.append(Envelope(run="r", sequence=len(log) + 1, event=event, **told_bounds))
+    scores = last_scores(Scoreboard(OPENED), log, restarted=True)
+    rows = [(row.queue, row.jobs, row.came_true, row.stated, row.mean_bound) for row in scores.starts_by or ()]
+    assert rows == [(None, 7, 4 / 7, 0.95, 60), (1, 3, 2 / 3, 0.95, 60), (2, 4, 0.5, 0.95, 60)]
+    closed = ClusterOpened(time=0, cluster="c", processors=8, mode="closed")
+    assert last_scores(Scoreboard(closed), log, restarted=False).starts_by is None
+    output = StringIO()
+    table = starts_by_table(scores.starts_by or (), {1: "cpu", 2: "gpu"}.__getitem__)
+    Console(file=output, width=80).print(table)
+    assert [line.split()[:2] for line in output.getvalue().splitlines()[4:7]] == [
+        ["all", "57.1"], ["cpu", "66.7"], ["gpu", "50.0"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_at_eighty_columns_the_table_keeps_what_counts(width: int) -> None:
+    score = StartErrorScores(
+        jobs=2103, mean_absolute_error=159.0, median_absolute_error=61.0, mean_error=-222.0, late_share=0.1,
+        mean_ahead=3600.0,
+    )  # fmt: skip
+    names = ("first", "last", "forecast", "at_once", "last_waits")
+    paired = PairedStartScores(**dict.fromkeys(names, score))
+    row = ExpectedStartScores(first=score.replaced(jobs=2200), last=score, paired=paired)
+    output = StringIO()
+    table = starts_table("mine/live", [("", "interactive", word) for word in words(row.model_dump())])
+    Console(file=output, width=width).print(table)
+    text = output.getvalue()
+    for heading in ("median", "off", "signed", "too late", "jobs", "last 100 waits", "starts at once"):
+        assert heading in text.split("median: of")[0]
+    assert all(len(line) <= width for line in text.splitlines())
 
 
 def board_told(*events: Event, opened: ClusterOpened = OPENED) -> Scoreboard:

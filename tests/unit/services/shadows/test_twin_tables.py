@@ -9,6 +9,7 @@ from shadowtime.services.shadows.comparison.side_by_side import SideBySide
 from shadowtime.services.shadows.comparison.stored import read
 from shadowtime.services.shadows.comparison.text import tables
 from shadowtime.shared.errors import SnapshotMismatch
+from shadowtime.shared.formatting import clock
 from tests.support.stored_shadows import stored
 
 
@@ -24,6 +25,18 @@ def test_it_says_what_is_better_by_how_much_and_since_when() -> None:
     assert "100.0 % start sooner, by 10.0 min on average" in text
     assert "long wide" in text
     assert [shadow.of(each) for each in ("kth", "kth/live", "ctc")] == [True, True, False]
+
+
+def test_it_says_up_to_when_a_shadow_of_a_followed_cluster_is_known() -> None:
+    shadow = read("kth/live/shadow/best", stored(100))
+    shown, horizon = {shadow.name: shadow.compared}, shadow.compared.horizon
+    assert horizon is not None
+    now = shadow.unix_start + horizon + 4_188.0
+    for moment, expected in ((now, True), (None, False)):
+        written = io.StringIO()
+        for table in tables("kth", shown, shadow.unix_start, users=False, classes=False, now=moment):
+            Console(file=written, width=80).print(table)
+        assert (f"known up to {clock(horizon, shadow.unix_start)}, 1.2 h ago" in written.getvalue()) is expected
 
 
 def test_before_the_first_day_is_over_it_says_so() -> None:

@@ -77,7 +77,7 @@ def saved(bounds: QueueBounds) -> Any:
 
 def published(bounds: QueueBounds, job: JobSubmitted, quantile: float = 0.95) -> dict[str, WaitBound]:
     found = bounds.find(job, job.time, quantile, 0.95)
-    return {each.grouping: each for each in bounds.messages(job, found, quantile, 0.95)}
+    return {each.grouping: each for each in bounds.messages(job, job.time, found, quantile, 0.95)}
 
 
 def test_the_plain_bound_is_that_of_one_group() -> None:
@@ -91,7 +91,7 @@ def test_the_plain_bound_is_that_of_one_group() -> None:
         if each.wait is None:
             issued[number], count = bound([group], 0, 0.95, 0.95)
             assert isinstance(result, list)
-            assert result[0] == CurrentBound(issued[number], count)
+            assert result[0] == CurrentBound(issued[number], count, stated=issued[number])
         else:
             points.append(group.add(each.wait, issued[number]))
     assert [misses for misses in points if misses] == [

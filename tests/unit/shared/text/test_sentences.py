@@ -23,6 +23,7 @@ from shadowtime.shared.messages.envelope import (
     Rejected,
     SchedulingPoint,
 )
+from shadowtime.shared.messages.explanation import Explanation, Refused
 from shadowtime.shared.messages.predictions import (
     ChangePoint,
     Coverage,
@@ -33,6 +34,7 @@ from shadowtime.shared.messages.predictions import (
 )
 from shadowtime.shared.messages.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
 from shadowtime.shared.text.events import bounded, chosen, sentences
+from shadowtime.shared.text.explanations import reasons_of
 from shadowtime.shared.text.reasons import RunContext, describe_reason
 from tests.support.strategies.events import EVENT_TYPES, envelopes
 
@@ -240,3 +242,19 @@ def test_names_lose_what_a_terminal_obeys() -> None:
 def test_what_happens_to_a_job_is_told(event: Event, words: str) -> None:
     (told,) = sentences(Envelope(run="r", sequence=1, event=event))
     assert str(told) == words
+
+
+@pytest.mark.parametrize(("tau", "times"), [(1.0, ""), (0.5, "0.5 times ")])
+def test_a_rule_that_is_not_a_probability_is_said_in_words(tau: float, times: str) -> None:
+    """`What goes by is the cost of gain, which must be less than 1`, without the cost, told nobody anything."""
+    refused = Refused(
+        time=60, head=2, needed=4, probability=0.06, bound=0.0, recalibrated=None, criterion="gain", tau=tau
+    )
+    why = Explanation(
+        cluster="c", run="r", sequence=1, time=90, unix_start=0, obeyed=True, policy="best", job_number=7,
+        state="waiting", processors=1, since=0, waits_for="head", refused=(refused,), starts_by=None,
+    )  # fmt: skip
+    assert reasons_of(why)[-1] == (
+        "At 00:01:00 a pass weighed it and did not start it: it would delay job 2 with 6 %; by its rule, that job must "
+        f"be expected to lose less than {times}what this one gains."
+    )

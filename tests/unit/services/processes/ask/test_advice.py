@@ -9,7 +9,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from rich.console import Console
 
-from shadowtime.services.processes.ask.advice import Advice
+from shadowtime.services.processes.ask.advice import Advice, unconsidered
 from shadowtime.services.processes.ask.alternatives import (
     Alternative,
     AlternativeShape,
@@ -25,6 +25,8 @@ from shadowtime.services.processes.ask.routes import application
 from shadowtime.services.processes.ask.tables import advice_table
 from shadowtime.services.processes.ask.words import JobPlace
 from shadowtime.shared.errors import Unanswerable
+from shadowtime.shared.messages.envelope import ClusterOpened, JobSubmitted
+from shadowtime.shared.messages.machine_capacity import GpuType, Pool
 from tests.support.stored_runs import NAMED, Stored, asked
 
 
@@ -49,6 +51,22 @@ def test_what_is_told_of_a_job(stored: Stored) -> None:
     assert own.starts_within
     assert others
     assert sum(each.advised for each in advice.alternatives) == 1
+
+
+def test_gpus_of_several_types_are_counted_together_and_it_says_so(stored: Stored) -> None:
+    types = (GpuType(name="a100", gpus=2), GpuType(name="v100", gpus=4))
+    mixed, alike = (Pool(name="gpu", processors=8, gpus=6, gpu_types=each) for each in (types, None))
+    job = JobSubmitted(time=0, job_number=1, requested_processors=1, gpus=2)
+
+    def note(pool: Pool, asked: JobSubmitted = job) -> str | None:
+        return unconsidered(ClusterOpened(time=0, cluster="c", processors=8, pools=(pool,)), asked)
+
+    assert note(mixed) == "GPUs of all types are counted together here (2 a100, 4 v100)."
+    assert note(alike) is None
+    assert note(mixed, job.replaced(gpus=None)) is None
+    output = StringIO()
+    Console(file=output, width=100).print(advice_table(asked(), stored.advise().replaced(note=note(mixed))))
+    assert "GPUs of all types" in output.getvalue()
 
 
 def test_asking_changes_nothing(stored: Stored) -> None:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from yarl import URL
 
+from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, AsOf, RunTime
 from shadowtime.services.processes.ask.answers import MAX_AT_ONCE, MAX_FOLLOWED, Answers, _shown
 from shadowtime.services.processes.ask.openapi import document
 from shadowtime.services.processes.ask.questions import (
@@ -28,7 +29,7 @@ from shadowtime.services.processes.ask.questions import (
     read_question,
 )
 from shadowtime.services.processes.ask.routes import application
-from shadowtime.services.processes.ask.tables import answer_table, offers_table, ranges_table
+from shadowtime.services.processes.ask.tables import advice_table, answer_table, offers_table, ranges_table
 from shadowtime.shared.cli.logs import MAX_LINES, FewAMinute
 from shadowtime.shared.errors import StoreError, Unanswerable
 from shadowtime.shared.messages.envelope import (
@@ -79,6 +80,22 @@ def test_the_followed_run_answers_before_others_and_shadows_come_last() -> None:
         asyncio.run(write(made, run, "mine", latest))
         assert asyncio.run(Answers(STAGE, made).run_of("mine", None)) == first
     assert asyncio.run(Answers(STAGE, made).run_of("mine", "mine/shadow/best")) == "mine/shadow/best"
+
+
+def test_times_of_a_log_with_a_date_are_dates(reader: MemoryReader) -> None:
+    answer = ask(reader)
+    titles = [answer_table(asked(), shown).title for shown in (answer, answer.replaced(unix_start=1_795_720_000))]
+    assert ", at 0 d 00:01:30:" in str(titles[0])
+    assert ", at 26 Nov " in str(titles[1])
+    of_stage = AsOf(stage="scheduler", sequence=7, time=90, unix_start=1_795_720_000)
+    output = StringIO()
+    advice = Advice(
+        cluster="kth", run="kth/new", as_of=(of_stage,), bounds=(), alternatives=(),
+        run_time=RunTime(mean=None, quantiles=(), cut=None, observations=0, reason="nothing is known"),
+    )  # fmt: skip
+    question = read_as(AdviceQuestion, {"cluster": "kth", "processors": 4, "requested_time": 60})
+    Console(file=output, width=200).print(advice_table(question, advice))
+    assert "scheduler at 26 Nov" in output.getvalue()
 
 
 @pytest.mark.parametrize(("name", "age"), [("live", 300), ("shadow/easy", None)])

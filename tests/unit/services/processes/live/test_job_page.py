@@ -75,6 +75,7 @@ def test_a_waiting_job_has_its_place_its_reason_and_when_it_starts() -> None:
         "user": 0, "processors": 1, "asks": 3600, "adjusted": 1800, "expected": 900, "since": 0, "untrusted": {},
         "starts": {"source": "forecast", "expected": 300, "earliest": 12, "latest": 600, "by_95": 7200, "passed": None},
         "why": "It fits into what is free, but job 2 goes first and must not be delayed.",
+        "site": None,
     }  # fmt: skip
     page = job_page(view, 3)
     assert page is not None
@@ -224,10 +225,11 @@ def test_advice_is_advice_and_told_once_for_each_job() -> None:
 
 def test_jobs_are_found_by_number_and_by_user() -> None:
     view = view_of(*(submitted(number, 1) for number in range(1, 10)))
-    told = matches(view, 1)
+    told = matches(view, "1")
     assert told["job"][0] == 1
     assert (told["count"], [each[0] for each in told["jobs"]]) == (3, [7, 4, 1])
-    assert matches(view, 77) == {"number": 77, "job": None, "count": 0, "jobs": []}
+    nothing: dict[str, Any] = {"of": "user", "name": "77", "also": [], "job": None, "count": 0, "jobs": []}
+    assert matches(view, "77") == nothing
 
 
 @pytest.fixture(scope="module")

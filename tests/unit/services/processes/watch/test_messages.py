@@ -7,14 +7,17 @@ import orjson
 import pytest
 from rich.console import Console
 
+from shadowtime.services.processes.ask.words import ClusterWords
 from shadowtime.services.processes.watch import MAX_RUNS, Filter, JsonLines, MessageFilter, SelectedMessage, Sentences
+from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.messages.decisions import Chosen as ChosenMember
 from shadowtime.shared.messages.decisions import Start
-from shadowtime.shared.messages.envelope import Decided, Envelope, JobStarted
+from shadowtime.shared.messages.envelope import Decided, Envelope, JobChanged, JobStarted
 from shadowtime.shared.messages.predictions import WaitForecast
 from shadowtime.shared.streaming.kafka.topic_follower import Message
 from tests.support.watched import BACKFILLED, envelopes
 
+TASK = number_of(2754, 12)
 ALL = MessageFilter()
 HOSTILE = "<b>\x1b[31m\nkth[/red]"
 
@@ -36,15 +39,15 @@ def message(value: bytes) -> Message:
         (MessageFilter(cluster="kth"), [0, 1, 2, 3, 4, 5, 6, 7]),
         (MessageFilter(cluster="ctc"), []),
         (MessageFilter(run="kth/easy", kind="Decided"), [4, 7]),
-        (MessageFilter(job=2), [2, 4, 5, 6]),
-        (MessageFilter(job=1), [1]),
-        (MessageFilter(user=8), [2, 4, 5, 6]),
-        (MessageFilter(user=7), [1]),
-        (MessageFilter(user=8, kind="JobEnded"), [6]),
+        (MessageFilter(job="2"), [2, 4, 5, 6]),
+        (MessageFilter(job="1"), [1]),
+        (MessageFilter(user="8"), [2, 4, 5, 6]),
+        (MessageFilter(user="7"), [1]),
+        (MessageFilter(user="8", kind="JobEnded"), [6]),
         (MessageFilter(predictions=True), [1, 4]),
-        (MessageFilter(predictions=True, user=8), [4]),
-        (MessageFilter(user=8, job=2), [2, 4, 5, 6]),
-        (MessageFilter(user=8, job=1), []),
+        (MessageFilter(predictions=True, user="8"), [4]),
+        (MessageFilter(user="8", job="2"), [2, 4, 5, 6]),
+        (MessageFilter(user="8", job="1"), []),
     ],
 )
 def test_filters(wanted: MessageFilter, sequences: list[int]) -> None:
@@ -58,7 +61,7 @@ def test_a_forecast_is_a_prediction() -> None:
 
 def test_a_user_is_known_by_the_jobs_of_each_run() -> None:
     other = Envelope(run="other", sequence=99, event=JobStarted(time=10, job_number=2, processors=1))
-    assert 99 not in let_through(MessageFilter(user=8), other)
+    assert 99 not in let_through(MessageFilter(user="8"), other)
 
 
 def test_what_is_no_envelope_is_shown_only_where_all_is() -> None:
@@ -79,7 +82,7 @@ def test_what_is_no_envelope_is_shown_only_where_all_is() -> None:
 )
 def test_what_only_looks_like_an_envelope_is_not_wanted(event: bytes) -> None:
     line = b'{"run":"kth/easy","event":' + event + b"}"
-    for wanted in (MessageFilter(user=7), MessageFilter(job=1)):
+    for wanted in (MessageFilter(user="7"), MessageFilter(job="1")):
         assert Filter(wanted)(message(line)) is None
 
 
@@ -130,7 +133,7 @@ def test_two_runs_of_a_cluster_are_told_apart() -> None:
 
 
 def test_sentences_of_one_job() -> None:
-    shown = printed(*(each.to_bytes() for each in envelopes()), wanted=MessageFilter(job=1))
+    shown = printed(*(each.to_bytes() for each in envelopes()), wanted=MessageFilter(job="1"))
     assert "submitted" in shown
     assert "backfilled" not in shown
 
@@ -140,7 +143,7 @@ def test_sentences_of_one_user() -> None:
     log = envelopes()
     starts = tuple(Start(job_number=number, processors=2, reason=BACKFILLED) for number in (1, 2, 3))
     log[4] = log[4].model_copy(update={"event": Decided(time=10, starts=starts)})
-    shown = printed(*(each.to_bytes() for each in log), wanted=MessageFilter(user=8), width=160)
+    shown = printed(*(each.to_bytes() for each in log), wanted=MessageFilter(user="8"), width=160)
     assert re.findall(r"job (\d) (?:\(|completed)", shown) == ["2"] * 4
 
 
@@ -210,3 +213,31 @@ def test_json_lines_are_json_and_a_line_each_whatever_came() -> None:
         {"a": "ü"}, {"value": "[1]\x1b[2J\nx"}, {"value": ""}, {"a": 1},
     ]  # fmt: skip
     assert output.getvalue().endswith(b'\n{"a": 1}\n')
+
+
+NAMES = ClusterWords({"user:alice": b"8", "partition:gpu": b"1"})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sequences"),
+    [
+        (MessageFilter(user="alice"), [2, 4, 5, 6]),
+        (MessageFilter(user="8"), [2, 4, 5, 6]),
+        (MessageFilter(user="bob"), []),
+        (MessageFilter(job="2754_12"), [97]),
+        (MessageFilter(job="2754[12]"), [97]),
+        (MessageFilter(job=str(TASK)), [97]),
+    ],
+)
+def test_a_filter_takes_the_words_of_the_cluster(wanted: MessageFilter, sequences: list[int]) -> None:
+    task = Envelope(run="kth/easy", sequence=97, event=JobStarted(time=10, job_number=TASK, processors=1))
+    choose = Filter(wanted, lambda run: NAMES)
+    assert [each.sequence for each in (*envelopes(), task) if choose(message(each.to_bytes()))] == sequences
+
+
+def test_sentences_have_the_words_of_the_cluster() -> None:
+    changed = JobChanged(time=10, job_number=TASK, user_id=8, queue_number=1)
+    output = io.StringIO()
+    lines = Sentences(Console(file=output, width=120), "jobs", lambda run: NAMES)
+    lines.show([SelectedMessage(message(Envelope(run="mine/live", sequence=1, event=changed).to_bytes()))])
+    assert "job 2754_12 changes: user alice; partition gpu" in output.getvalue()
