@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import time
 from collections.abc import AsyncIterator
@@ -21,21 +22,12 @@ LIMIT = 180
 """Seconds that a server may run."""
 
 TOKEN = "t" * 32
+PAGE = ROOT / "docs" / "jupyterhub.md"
 CONFIG = """\
 import sys
 
-from batchspawner import MultiSlurmSpawner
-
 sys.path.insert(0, {stack!r})
-from hub_progress import ShadowtimeProgress
-
-
-class Spawner(ShadowtimeProgress, MultiSlurmSpawner):
-    pass
-
-
-c = get_config()
-c.JupyterHub.spawner_class = Spawner
+{page}
 c.JupyterHub.authenticator_class = "dummy"
 c.JupyterHub.bind_url = "http://127.0.0.1:{port}"
 c.JupyterHub.hub_bind_url = "http://127.0.0.1:{hub_port}"
@@ -49,7 +41,6 @@ c.JupyterHub.load_roles = [{{"name": "test", "services": ["test"], "scopes": ["a
 c.JupyterHub.tornado_settings = {{"slow_spawn_timeout": 1}}
 c.Authenticator.allow_all = True
 c.Spawner.cmd = ["{bin}/jupyterhub-singleuser"]
-c.Spawner.start_timeout = 900
 c.Spawner.env_keep = ["PATH", "SLURM_CONF", "TESTED_BY"]
 c.BatchSpawnerBase.batchspawner_singleuser_cmd = "{bin}/batchspawner-singleuser"
 c.BatchSpawnerBase.exec_prefix = "setpriv --reuid={{username}} --regid={{username}} --init-groups"
@@ -65,25 +56,17 @@ for part, instead in (
 ):
     script = script.replace(part, instead)
 c.MultiSlurmSpawner.batch_script = script
-c.ShadowtimeProgress.shadowtime_url = "{url}"
-c.ShadowtimeProgress.shadowtime_cluster = "shadow"
-c.ShadowtimeProgress.shadowtime_token_file = "{token_file}"
 c.ShadowtimeProgress.shadowtime_seconds = 5
 """
+"""What a test needs beside the settings of the docs."""
 
 
 def no_hub(user: str) -> str | None:
     """Return why there can be no JupyterHub for this user; None if there can."""
     if (reason := hub_missing()) is not None:
         return reason
-    command = [
-        "setpriv",
-        f"--reuid={user}",
-        f"--regid={user}",
-        "--init-groups",
-        hub_folder() / "bin/jupyterhub",
-        "--version",
-    ]
+    command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"]
+    command += [str(hub_folder() / "bin" / "jupyterhub"), "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return f"user {user} cannot run the Python of {hub_folder()}: {done.stderr}" if done.returncode else None
 
@@ -159,9 +142,12 @@ async def notebook_hub(cluster: SlurmCluster, folder: Path, url: str, token_file
     binaries = hub_folder() / "bin"
     values = {"port": port, "hub_port": hub_port, "proxy_port": proxy_port, "folder": folder, "token": TOKEN}
     values |= {"bin": binaries, "proxy": hub_folder() / "node_modules/.bin/configurable-http-proxy", "limit": LIMIT}
-    values |= {"url": url, "token_file": token_file, "stack": str(ROOT / "stack")}
-    values["nodes"] = dict.fromkeys(cluster.nodes, "127.0.0.1")
-    (folder / "jupyterhub_config.py").write_text(CONFIG.format(**values))
+    values |= {"stack": str(ROOT / "stack"), "nodes": dict.fromkeys(cluster.nodes, "127.0.0.1")}
+    page = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert page is not None
+    told = page[1].replace("SlurmSpawner", "MultiSlurmSpawner").replace("http://127.0.0.1:6080", url)
+    told = told.replace('"mine"', '"shadow"').replace("/etc/jupyterhub/shadowtime-token", str(token_file))
+    (folder / "jupyterhub_config.py").write_text(CONFIG.format(**values, page=told))
     environment = {**cluster.environment, "PATH": f"{binaries}:{cluster.environment['PATH']}"}
     environment = {name: value for name, value in environment.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     with (folder / "hub.log").open("wb") as log:
