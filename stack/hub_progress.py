@@ -107,7 +107,8 @@ class ShadowtimeProgress(Configurable):
 def line_of(answer: Any, now: float) -> str:
     """Return the line about a job that waits; empty if it does not wait, or if the log is old.
 
-    >>> job = {"state": "waiting", "text": "likely to start in 12.0 min", "reason": "It needs 4 procs, and 1 is free."}
+    >>> job = {"state": "waiting", "starts": None}
+    >>> job |= {"text": "likely to start in 12.0 min", "reason": "It needs 4 procs, and 1 is free."}
     >>> line_of({"time": 1000, "job": job}, 1010)
     'waiting: likely to start in 12.0 min; it needs 4 procs, and 1 is free'
     >>> line_of({"time": 1000, "job": job | {"state": "running"}}, 1010), line_of({"time": 1000, "job": job}, 2000)
@@ -115,6 +116,8 @@ def line_of(answer: Any, now: float) -> str:
     """
     job, age = answer["job"], now - answer["time"]
     text = job["text"]
+    if text and (job["starts"] or {}).get("source") == "site":
+        text += ", as the site's scheduler expects"
     if text and age >= AGED:
         text += f", as of {age / 60:.0f} min ago"
     reason = job["reason"].rstrip(".")

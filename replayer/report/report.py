@@ -68,15 +68,14 @@ def page(
 
 
 def whole(title: str, contents: str, main: str) -> str:
-    """Return a complete HTML page from its title, the items of its table of contents, if any, and its main part."""
-    listed = f'<nav aria-label="Contents"><ul>{contents}</ul></nav>' if contents else ""
+    """Return a complete HTML page from its title, the items of its table of contents, and its main part."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>Shadowtime: {escape(title.lower())}</title>"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{STYLE}</style></head><body><header><p class=brand>Shadowtime</p><h1>{escape(title)}</h1></header>"
-        f"{listed}<main>{main}</main></body></html>\n"
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav><main>{main}</main></body></html>\n'
     )
 
 

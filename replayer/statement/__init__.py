@@ -5,6 +5,6 @@ from typing import TYPE_CHECKING
 from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from shadowtime.replayer.statement.publish import gather, publish, require_printer
+    from shadowtime.replayer.statement.gathering import gather, publish, require_printer
 
 __getattr__ = lazy_exports(__name__)

@@ -21,7 +21,7 @@ DAYS = 30
 """Days of a month."""
 
 OURS, AT_ONCE, FIRST, LAST = "ours", "at once", "first", "last"
-"""Who expects a start: Shadowtime at the submission, a naive guess, and the site's scheduler."""
+"""Sources of expected starts: Shadowtime at the submission, a naive guess, and the site's scheduler."""
 
 
 class StartsBy(NamedTuple):
@@ -67,7 +67,7 @@ class MonthOfStarts:
         """Time of the first event."""
         self.of_all = {OURS: StartErrors(), AT_ONCE: StartErrors()}
         """Errors of the jobs that had an expected start of ours."""
-        self.of_site = {each: StartErrors() for each in (OURS, AT_ONCE, FIRST, LAST)}
+        self.of_site = {name: StartErrors() for name in (OURS, AT_ONCE, FIRST, LAST)}
         """Errors of those jobs among them of which the site's scheduler said something."""
         self._waiting: dict[int, _Waiting] = {}
         self._kept: dict[int | None, list[int]] = {}
@@ -96,12 +96,12 @@ class MonthOfStarts:
                 pass
 
     def _started(self, known: _Waiting, start: int) -> None:
-        by, expected, told = known.outlook.by_95, known.outlook.expected, known.job.time
+        by, expected, since = known.outlook.by_95, known.outlook.expected, known.job.time
         if by is not None:
             self._note(known.job.queue_number, kept=start <= by)
         if expected is None:
             return
-        words = {OURS: (expected, told), AT_ONCE: (told, told)}
+        words = {OURS: (expected, since), AT_ONCE: (since, since)}
         for name, (second, at) in words.items():
             self.of_all[name].add(second, start, start - at)
         if known.first is not None and known.last is not None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from shadowtime._version import __version__
 from shadowtime.replayer.report import cell, escape, table, whole
 from shadowtime.replayer.statement.month import AT_ONCE, DAYS, FIRST, LAST, OURS, MonthOfStarts, StartsBy
-from shadowtime.services.shadows.comparison import StoredShadow, verdict
+from shadowtime.services.shadows import StoredShadow, verdict
 from shadowtime.shared.formatting import DAY, duration, percent
 from shadowtime.shared.messages import StartErrorScores
 
@@ -33,7 +33,7 @@ WORDS = {
 
 
 class StatementFacts(NamedTuple):
-    """What a statement is made from. Times are seconds of the log; `partition` names a queue by its number."""
+    """The facts of a statement. Times are seconds of the log; `partition` names a queue by its number."""
 
     cluster: str
     run: str
@@ -61,19 +61,20 @@ def statement_page(facts: StatementFacts) -> str:
     until = f"{datetime.fromtimestamp(facts.unix_start + facts.now, UTC):%H:%M} UTC"
     days = (facts.now - facts.begins) / DAY
     whole_month = "" if days > DAYS - 1 else f" The log that is kept begins then: these are {max(days, 0.0):.1f} days."
+    sections = {
+        "How often “starts by” came true": _promises(facts, rows),
+        "How far off expected starts were": _errors(words),
+        "What another policy would have changed": _policies(facts),
+    }
+    contents = "".join(f'<li><a href="#part-{place}">{title}</a></li>' for place, title in enumerate(sections))
     parts = [
         f"<p><b>{escape(facts.cluster)}</b>, {facts.day(facts.begins)} to {facts.day(facts.now)}, {until}: "
         f"{facts.month.jobs:,} jobs were submitted.{whole_month}</p>",
         f'<p class="verdict">{escape(_unbroken(" ".join(_summary(facts, rows, words))))}</p>',
-        "<h2>How often “starts by” came true</h2>",
-        _promises(facts, rows),
-        "<h2>How far off expected starts were</h2>",
-        _errors(words),
-        "<h2>What another policy would have changed</h2>",
-        _policies(facts),
+        *(f'<h2 id="part-{place}">{title}</h2>{part}' for place, (title, part) in enumerate(sections.items())),
         f'<p class="faint"><small>{escape(_how(facts))}</small></p>',
     ]
-    return whole("How far predicted starts held", "", "".join(parts))
+    return whole("How far predicted starts held", contents, "".join(parts))
 
 
 def _summary(facts: StatementFacts, rows: Sequence[StartsBy], words: dict[str, StartErrorScores]) -> Iterator[str]:
@@ -81,7 +82,7 @@ def _summary(facts: StatementFacts, rows: Sequence[StartsBy], words: dict[str, S
     if every.share is None:
         yield "No job had a stated time by which it starts, or none of these times has come."
     else:
-        stated = f"A job is told by when it starts with {percent(STATED, '.0f')}."
+        stated = f"A time is stated by which a job starts with {percent(STATED, '.0f')}."
         yield f"{stated} Of {every.jobs:,} jobs, {percent(every.share)} started by then."
         known = [row for row in partitions if row.jobs >= FEW and row.share is not None]
         if len(known) > 1:

@@ -5,6 +5,6 @@ from typing import TYPE_CHECKING
 from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from shadowtime.services.processes.ask import age_line, log_age
+    from shadowtime.services.processes.ask import NAMES_OF, WordReader, age_line, log_age
 
 __getattr__ = lazy_exports(__name__)

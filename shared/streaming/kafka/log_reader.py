@@ -59,8 +59,8 @@ class LogReader:
             If Kafka does not answer.
         """
         consumer, tp = await self._connected(), TopicPartition(topic, partition)
-        found = (await consumer.offsets_for_times({tp: max(0, since) * 1000})).get(tp)
-        return await self.end(topic, partition) if found is None else int(found.offset)
+        first = (await consumer.offsets_for_times({tp: max(0, since) * 1000})).get(tp)
+        return await self.end(topic, partition) if first is None else int(first.offset)
 
     async def end(self, topic: str, partition: int) -> int:
         """Return the offset behind the last record; raise `KafkaError` if Kafka does not answer."""

@@ -45,7 +45,7 @@ class Spawner(ShadowtimeProgress, Pending):
 
 def job(**more: object) -> dict[str, object]:
     text, reason = "likely to start in 12.0 min (80 %: 5.0 min to 40.0 min)", "It needs 4 procs, and 1 is free."
-    return {"state": "waiting", "text": text, "reason": reason} | more
+    return {"state": "waiting", "starts": {"source": "forecast"}, "text": text, "reason": reason} | more
 
 
 async def answer(request: web.Request) -> web.Response:
@@ -139,6 +139,12 @@ def test_a_job_that_the_follower_has_not_seen_is_no_failure(caplog: pytest.LogCa
 )
 def test_the_line_says_how_old_the_log_is(age: int, line: str) -> None:
     assert line_of({"time": 1000, "job": job()}, 1000 + age) == line
+
+
+def test_the_word_of_the_site_is_no_prediction_of_ours() -> None:
+    line = line_of({"time": 1000, "job": job(starts={"source": "site"}, text="likely to start in 5.0 min")}, 1000)
+    assert line.startswith("waiting: likely to start in 5.0 min, as the site's scheduler expects; it needs")
+    assert line_of({"time": 1000, "job": job(starts=None)}, 1000) == LINE
 
 
 def test_the_line_is_one_short_line_of_printable_text() -> None:

@@ -4,15 +4,14 @@ import os
 import shutil
 import subprocess
 import tempfile
-from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shadowtime.replayer.statement.month import DAYS, MonthOfStarts
 from shadowtime.replayer.statement.page import StatementFacts, statement_page
 from shadowtime.services.pipeline import STAGES
-from shadowtime.services.processes.ask import NAMES_OF, WordReader
-from shadowtime.services.shadows.comparison import STORE, StoredShadow, read
+from shadowtime.services.processes import NAMES_OF, WordReader
+from shadowtime.services.shadows import STORE, StoredShadow, read
 from shadowtime.shared.errors import OutputError, SettingsError
 from shadowtime.shared.formatting import DAY
 from shadowtime.shared.messages import FOLLOWED, Envelope, run_name
@@ -48,12 +47,11 @@ async def gather(settings: Settings, name: str) -> StatementFacts:
     month = MonthOfStarts(max(0, now - DAYS * DAY))
     partition, last = clients.partition_of(run, await prepare_topics(settings)), -1
     since = opened.unix_start + month.first
-    async with aclosing(read_log(settings, DECISIONS, partition, since=since)) as records:
-        async for record in records:
-            envelope = Envelope.read(record.value) if record.key == run.encode() else None
-            if envelope is not None and envelope.sequence > last:  # a batch may be there twice
-                last = envelope.sequence
-                month.push(envelope)
+    async for record in read_log(settings, DECISIONS, partition, since=since):
+        envelope = Envelope.read(record.value) if record.key == run.encode() else None
+        if envelope is not None and envelope.sequence > last:  # a batch may be there twice
+            last = envelope.sequence
+            month.push(envelope)
     shadows = await _shadows(settings, run)
     return StatementFacts(
         opened.cluster, run, opened.unix_start, now, month, lambda queue: words.name("partition", queue), shadows
@@ -68,9 +66,9 @@ async def _opened(settings: Settings, name: str) -> "tuple[ClusterOpened, int, s
 
     async with reading(settings, SCHEDULER.name) as reader:
         for run in (run_name(name, FOLLOWED), name):
-            found = await RunFollower(SCHEDULER, reader, run).ask(standing)
-            if found is not None:
-                return *found, run
+            answer = await RunFollower(SCHEDULER, reader, run).ask(standing)
+            if answer is not None:
+                return *answer, run
         known = truncate(", ".join(await reader.names())) or "none"
     raise SettingsError(f"there is no followed cluster and no run {quote(name)}; known runs: {known}")
 
@@ -92,7 +90,7 @@ def require_printer(path: Path) -> None:
 
 
 def _printer() -> str | None:
-    return next((found for name in CHROMIUM if (found := shutil.which(name)) is not None), None)
+    return next((path for name in CHROMIUM if (path := shutil.which(name)) is not None), None)
 
 
 def publish(facts: StatementFacts, path: Path) -> None:
