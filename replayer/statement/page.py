@@ -74,7 +74,8 @@ def statement_page(facts: StatementFacts) -> str:
         *(f'<h2 id="part-{place}">{title}</h2>{part}' for place, (title, part) in enumerate(sections.items())),
         f'<p class="faint"><small>{escape(_how(facts))}</small></p>',
     ]
-    return whole("How far predicted starts held", contents, "".join(parts))
+    body = f'<div style="overflow-wrap: anywhere">{"".join(parts)}</div>'  # names of partitions can be long
+    return whole("How far predicted starts held", contents, body)
 
 
 def _summary(facts: StatementFacts, rows: Sequence[StartsBy], words: dict[str, StartErrorScores]) -> Iterator[str]:
