@@ -21,6 +21,9 @@ FEW = 30
 MOST_PARTITIONS, MOST_SHADOWS = 10, 3
 """Rows of the tables: all has to be on one sheet."""
 
+LONG_NAMES = 'style="overflow-wrap: anywhere"'
+"""Of paragraphs with names, which may be longer than the screen of a phone."""
+
 BEST = "best"
 """The policy that is recommended."""
 
@@ -68,14 +71,13 @@ def statement_page(facts: StatementFacts) -> str:
     }
     contents = "".join(f'<li><a href="#part-{place}">{title}</a></li>' for place, title in enumerate(sections))
     parts = [
-        f"<p><b>{escape(facts.cluster)}</b>, {facts.day(facts.begins)} to {facts.day(facts.now)}, {until}: "
-        f"{facts.month.jobs:,} jobs were submitted.{whole_month}</p>",
-        f'<p class="verdict">{escape(_unbroken(" ".join(_summary(facts, rows, words))))}</p>',
+        f"<p {LONG_NAMES}><b>{escape(facts.cluster)}</b>, {facts.day(facts.begins)} to {facts.day(facts.now)}, "
+        f"{until}: {facts.month.jobs:,} jobs were submitted.{whole_month}</p>",
+        f'<p class="verdict" {LONG_NAMES}>{escape(_unbroken(" ".join(_summary(facts, rows, words))))}</p>',
         *(f'<h2 id="part-{place}">{title}</h2>{part}' for place, (title, part) in enumerate(sections.items())),
-        f'<p class="faint"><small>{escape(_how(facts))}</small></p>',
+        f'<p class="faint" {LONG_NAMES}><small>{escape(_how(facts))}</small></p>',
     ]
-    body = f'<div style="overflow-wrap: anywhere">{"".join(parts)}</div>'  # names of partitions can be long
-    return whole("How far predicted starts held", contents, body)
+    return whole("How far predicted starts held", contents, "".join(parts))
 
 
 def _summary(facts: StatementFacts, rows: Sequence[StartsBy], words: dict[str, StartErrorScores]) -> Iterator[str]:
