@@ -182,7 +182,8 @@ def test_finding_17_a_terminal_is_asked_for_each_package_by_name(apt: Path, answ
         (
             "",
             ["brwoser"],
-            "shadowtime stack install: unknown argument 'brwoser'; known: --yes, compose, browser, registry, slurm\n",
+            "shadowtime stack install: unknown argument 'brwoser'; "
+            "known: --yes, compose, browser, registry, slurm, jupyterhub\n",
         ),
         ("maybe", [], "SHADOWTIME_APT: expected yes or no, found 'maybe'\n"),
     ],
