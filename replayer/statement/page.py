@@ -53,7 +53,9 @@ class StatementFacts(NamedTuple):
         return self.month.first if begins is None else max(self.month.first, begins)
 
     def day(self, second: int) -> str:
-        """Return the date of a second of the log, in UTC."""
+        """Return the date of a second of the log, in UTC; the number of the day if the log has no date."""
+        if not self.unix_start:
+            return f"day {second // DAY + 1}"
         return f"{datetime.fromtimestamp(self.unix_start + second, UTC):%d %b %Y}".lstrip("0")
 
 

@@ -46,6 +46,10 @@ def test_a_shorter_log_is_no_month() -> None:
     assert "that is kept" not in text(statement_page(known))
 
 
+def test_a_log_without_a_date_has_days() -> None:
+    assert "mine , day 1 to day 31" in text(statement_page(facts()._replace(unix_start=0)))
+
+
 def test_names_are_no_markup() -> None:
     hostile = facts()._replace(cluster=HOSTILE, run=HOSTILE, partition=lambda queue: HOSTILE)
     page = statement_page(hostile)
