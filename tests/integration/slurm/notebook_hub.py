@@ -46,7 +46,7 @@ c.BatchSpawnerBase.batchspawner_singleuser_cmd = "{bin}/batchspawner-singleuser"
 c.BatchSpawnerBase.exec_prefix = "setpriv --reuid={{username}} --regid={{username}} --init-groups"
 c.BatchSpawnerBase.req_prologue = "export HOME=$(mktemp -d); trap 'rm -r $HOME' EXIT"
 c.BatchSpawnerBase.req_nprocs = "4"
-c.BatchSpawnerBase.req_options = "--nice=100"  # else their size would put them before most other jobs
+c.BatchSpawnerBase.req_options = "--nice=25"  # else their size would put them before most other jobs
 c.BatchSpawnerBase.req_runtime = "0:{limit}"
 c.MultiSlurmSpawner.daemon_resolver = {nodes!r}
 script = MultiSlurmSpawner.batch_script.default_value
