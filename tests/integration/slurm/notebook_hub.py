@@ -46,7 +46,6 @@ c.BatchSpawnerBase.batchspawner_singleuser_cmd = "{bin}/batchspawner-singleuser"
 c.BatchSpawnerBase.exec_prefix = "setpriv --reuid={{username}} --regid={{username}} --init-groups"
 c.BatchSpawnerBase.req_prologue = "export HOME=$(mktemp -d); trap 'rm -r $HOME' EXIT"
 c.BatchSpawnerBase.req_nprocs = "4"
-c.BatchSpawnerBase.req_options = "--nice=25"  # else their size would put them before most other jobs
 c.BatchSpawnerBase.req_runtime = "0:{limit}"
 c.MultiSlurmSpawner.daemon_resolver = {nodes!r}
 script = MultiSlurmSpawner.batch_script.default_value
@@ -127,10 +126,14 @@ class NotebookHub:
             assert answer.status in (200, 403), await answer.text()  # it is the notebook server that answers
         command = ("env", "SLURM_TIME_FORMAT=%s", "squeue", "-h", "-j", job, "-O", "SubmitTime,StartTime")
         submitted, started = map(int, (await asyncio.to_thread(self._cluster.run, *command)).split())
+        await self.stop(user)
+        return Notebook(job, shown, submitted, started, at)
+
+    async def stop(self, user: str) -> None:
+        """Stop the server of a user, also one that waits, and wait until its job is gone."""
         await self.call("DELETE", f"users/{user}/server")
         while (await self.call("GET", f"users/{user}"))["server"] is not None or self._pending(user):
             await asyncio.sleep(0.5)
-        return Notebook(job, shown, submitted, started, at)
 
     def _pending(self, user: str) -> bool:
         return bool(self._cluster.run("squeue", "-h", "-u", user, "-n", "spawner-jupyterhub", "-t", "R,CG,PD").strip())
