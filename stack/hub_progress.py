@@ -117,7 +117,8 @@ def line_of(answer: Any, now: float) -> str:
     job, age = answer["job"], now - answer["time"]
     text = job["text"]
     if text and (job["starts"] or {}).get("source") == "site":
-        text += ", as the site's scheduler expects"
+        start, bracket, interval = text.partition(" (")
+        text = f"{start}, as the site's scheduler expects{bracket}{interval}"
     if text and age >= AGED:
         text += f", as of {age / 60:.0f} min ago"
     reason = job["reason"].rstrip(".")

@@ -144,6 +144,8 @@ def test_the_line_says_how_old_the_log_is(age: int, line: str) -> None:
 def test_the_word_of_the_site_is_no_prediction_of_ours() -> None:
     line = line_of({"time": 1000, "job": job(starts={"source": "site"}, text="likely to start in 5.0 min")}, 1000)
     assert line.startswith("waiting: likely to start in 5.0 min, as the site's scheduler expects; it needs")
+    line = line_of({"time": 1000, "job": job(starts={"source": "site"})}, 1000)
+    assert line == LINE.replace(" (80 %", ", as the site's scheduler expects (80 %")
     assert line_of({"time": 1000, "job": job(starts=None)}, 1000) == LINE
 
 
