@@ -41,7 +41,7 @@ gates: $(READY)
 
 nightly: export PYTHONDONTWRITEBYTECODE :=
 nightly: $(READY)
-	-$(BIN)/python -m shadowtime.stack.install compose browser registry slurm
+	-$(BIN)/python -m shadowtime.stack.install compose browser registry slurm jupyterhub
 	$(PIP) $(WHEELS) --no-deps --require-hashes -r requirements-mutants.lock  # complete without dependencies: one has no wheel
 	exec $(BIN)/python -m tests.nightly
 
@@ -90,6 +90,7 @@ lock:
 	uv pip compile $(LOCK) --extra stream pyproject.toml -o requirements.lock
 	uv pip compile $(LOCK) --extra boosted --extra campaign --extra dev --extra frames --extra grafana --extra stream -c requirements.lock pyproject.toml -o requirements-dev.lock
 	uv pip compile $(LOCK) --excludes tests/mutation/excludes.txt -c requirements-dev.lock tests/mutation/requirements.in -o requirements-mutants.lock
+	uv pip compile $(LOCK) -c requirements-dev.lock stack/jupyterhub/requirements.in -o requirements-jupyterhub.lock
 
 sbom: $(READY)
 	$(BIN)/cyclonedx-py requirements requirements.lock $(SBOM) --output-file sbom.cdx.json

@@ -10,12 +10,14 @@ names them:
 * `browser`: Chromium and axe-core, for tests of the pages.
 * `registry`: a registry of images and its client skopeo, for tests of `stack.pin`.
 * `slurm`: a Slurm with its accounting, for tests that follow it.
+* `jupyterhub`: a JupyterHub with its proxy, for a test of `stack/hub_progress.py`. Both are locked with digests.
 """
 
 import base64
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import tarfile
 import tempfile
@@ -51,10 +53,13 @@ AXE_SHA256 = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"
 """Digest of the file package/axe.min.js in the package."""
 
 
+def _servers() -> Path:
+    return Path(os.environ.get("SHADOWTIME_SERVERS") or ROOT / ".servers").resolve()
+
+
 def axe_file() -> Path:
     """Return the path of axe-core: below SHADOWTIME_SERVERS, else below `.servers` in the checkout."""
-    servers = os.environ.get("SHADOWTIME_SERVERS") or ROOT / ".servers"
-    return Path(servers).resolve() / f"{AXE}-{AXE_VERSION}" / "axe.min.js"
+    return _servers() / f"{AXE}-{AXE_VERSION}" / "axe.min.js"
 
 
 def axe_is_there() -> bool:
@@ -97,6 +102,25 @@ def unpack_axe(package: Path) -> None:
         os.fchmod(part.fileno(), 0o644)  # other users of a shared folder may read it
 
     Path(part.name).rename(target)
+
+
+HUB_LOCK = ROOT / "requirements-jupyterhub.lock"
+PROXY_LOCK = ROOT / "stack" / "jupyterhub" / "package-lock.json"
+
+
+def hub_folder() -> Path:
+    """Return the folder of the JupyterHub and the proxy of the lock files: a virtual environment with node_modules."""
+    locked = "".join(sha256(path) for path in (HUB_LOCK, PROXY_LOCK))
+    return _servers() / f"jupyterhub-{hashlib.sha256(locked.encode()).hexdigest()[:16]}"
+
+
+def hub_missing() -> str | None:
+    """Return the reason why there is no JupyterHub for tests, or None if there is one."""
+    if not HUB_LOCK.exists():
+        return f"{HUB_LOCK} is not there; it is part of a checkout"
+    if shutil.which("node") is None or not (hub_folder() / "ready").exists():
+        return f"{hub_folder()} or node is not there (run shadowtime stack install jupyterhub)"
+    return None
 
 
 # Commands that each server needs on PATH, with the package of Debian and Ubuntu that installs them.
@@ -173,11 +197,37 @@ def _install_slurm(allowed: bool | None) -> None:
     install_packages(needed, allowed)
 
 
+def _install_hub(allowed: bool | None) -> None:
+    if hub_missing() is None:
+        return
+    if not HUB_LOCK.exists():
+        raise ServerError(hub_missing() or "")
+    install_packages({"node": "nodejs", "npm": "npm"}, allowed)
+    folder = hub_folder()
+    shutil.rmtree(folder, ignore_errors=True)
+    run([_python_of_all(), "-m", "venv", "--without-pip", str(folder)])
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet"]
+    run([*pip, "--only-binary", ":all:", "--require-hashes", "-r", str(HUB_LOCK)])
+    for name in ("package.json", PROXY_LOCK.name):
+        shutil.copy(PROXY_LOCK.with_name(name), folder)
+    run(["npm", "ci", "--prefix", str(folder), "--ignore-scripts", "--no-audit", "--no-fund"])
+    (folder / "ready").touch()
+
+
+def _python_of_all() -> str:
+    """Return a Python that any user can run, as a hub starts servers of users: this one, or the system's."""
+    for path in (Path(sys.executable).resolve(), Path("/usr/bin/python3").resolve()):
+        if path.exists() and all(part.stat().st_mode & stat.S_IXOTH for part in (path, *path.parents)):
+            return str(path)
+    raise ServerError(f"only you can run {sys.executable}, and there is no /usr/bin/python3; install python3")
+
+
 EXTRAS = {
     "compose": _install_compose,
     "browser": _install_browser,
     "registry": _install_registry,
     "slurm": _install_slurm,
+    "jupyterhub": _install_hub,
 }
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """Print the scores of a live or finished run on the stream, from Redis: `shadowtime scores RUN`."""
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.output import require_suffix
 from shadowtime.shared.quoting import quote, truncate
 
 if TYPE_CHECKING:
@@ -21,9 +23,21 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def scores(
     context: typer.Context,
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run, such as CLUSTER/live.")],
+    statement: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write a page on the predictions of the last 30 days, as .html or .pdf, not tables."
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, not tables.")] = False,
 ) -> None:
-    """Print the current scores of a run, as the scoreboard has them; the run may still be live."""
+    """Print the current scores of a run, as the scoreboard has them; the run may still be live.
+
+    With --statement, RUN may also be the name of a followed cluster.
+    """
+    if statement is not None:
+        _state(statement, run, json, context.args)
+        return
     with lasting_imports():
         import asyncio
 
@@ -64,6 +78,21 @@ def scores(
         console.print(*(age_line(age) or [f"the log is {duration(age)} old"]))
     for table in tables(run, known_scores, lambda number: words.name("partition", number), opened.unix_start):
         console.print(table)
+
+
+def _state(path: Path, run: str, json: bool, options: list[str]) -> None:
+    """Write the statement of a run to a file."""
+    require_suffix("--statement", path, ".html", ".pdf")
+    if json:
+        raise SettingsError("expected --json or --statement, found both")
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.replayer.statement import gather, publish, require_printer
+        from shadowtime.shared.streaming import read_settings
+
+    require_printer(path)
+    publish(asyncio.run(gather(read_settings(options, "live"), run)), path)
 
 
 def main() -> None:

@@ -149,7 +149,7 @@ def status(folder: Folder = STACK) -> None:
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def install(context: typer.Context) -> None:
-    """Make every server available on this machine. Extra words: compose, browser, registry, slurm, --yes."""
+    """Make every server available here. Extra words: compose, browser, registry, slurm, jupyterhub, --yes."""
     from shadowtime.stack.install import main as install_all
 
     raise typer.Exit(install_all(context.args))

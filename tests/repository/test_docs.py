@@ -236,18 +236,22 @@ def test_a_command_on_the_stream_runs(kafka: Kafka, redis_server: Redis, logs: P
             call.result()
 
 
+ELSEWHERE = ("README.md", "docs/getting-started.md", "docs/jupyterhub.md")
+"""Pages whose Python other tests run."""
+
+
 @pytest.mark.parametrize(
     "code",
     [
         code
         for name, page in PAGES.items()
         for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-        if "asyncio" not in code and name not in ("README.md", "docs/getting-started.md")
+        if "asyncio" not in code and name not in ELSEWHERE
     ],
     ids=lambda code: code.splitlines()[0][:80],
 )
 def test_python_runs(code: str) -> None:
-    """The subscriber and the Python of two pages are run by tests/repository/test_readme.py."""
+    """The subscriber and the Python of two pages are run by tests/repository/test_readme.py, that of a hub by a hub."""
     exec(code, {})
 
 

@@ -23,11 +23,11 @@ WATCHES = "lp"
 class FollowerProcess:
     """A follower that is killed and started again."""
 
-    def __init__(self, cluster: SlurmCluster, kafka: Kafka, redis: Redis, log: Path) -> None:
+    def __init__(self, cluster: SlurmCluster, kafka: Kafka, redis: Redis, log: Path, policy: str = "easy") -> None:
         self.settings = Settings(kafka_bootstrap=kafka.address, redis_url=redis.url)
         self._command = [
             *(sys.executable, "-m", "shadowtime", "follow", "slurm", "--cluster", "shadow", "--history", "1day"),
-            *("--every", "5", "--policy", "easy", "--kafka-bootstrap", kafka.address, "--redis-url", redis.url),
+            *("--every", "5", "--policy", policy, "--kafka-bootstrap", kafka.address, "--redis-url", redis.url),
             *("--web-port", "0", "--patience", "90"),  # slurmdbd may have lost what happened while it was away
             *("--via", f"setpriv --reuid={WATCHES} --regid={WATCHES} --init-groups"),  # whose load is counted apart
         ]
@@ -59,8 +59,10 @@ class FollowerProcess:
 
 
 @contextmanager
-def following(cluster: SlurmCluster, kafka: Kafka, redis: Redis, log: Path) -> Iterator[FollowerProcess]:
-    process = FollowerProcess(cluster, kafka, redis, log)
+def following(
+    cluster: SlurmCluster, kafka: Kafka, redis: Redis, log: Path, policy: str = "easy"
+) -> Iterator[FollowerProcess]:
+    process = FollowerProcess(cluster, kafka, redis, log, policy)
     try:
         yield process
     finally:

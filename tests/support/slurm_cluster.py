@@ -159,7 +159,16 @@ class SlurmCluster:
             if process is not None:
                 process.kill()
                 process.wait()
+        self._end_jobs()
         shutil.rmtree(self.base, ignore_errors=True)
+
+    def _end_jobs(self) -> None:
+        """Kill the steps of jobs that still run: they outlive their slurmd, and wait for it for ever."""
+        mark = f"SLURM_CONF={self.environment['SLURM_CONF']}".encode()
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if mark in (folder / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(folder.name), signal.SIGKILL)
 
     def run(self, *command: str, user: str | None = None, check: bool = True) -> str:
         """Return what a command prints, run as root or as a user."""

@@ -10,7 +10,7 @@ from shadowtime.services.scoreboard.scores.reliability import BINS, ReliabilityT
 from shadowtime.services.scoreboard.scores.request_accuracy import WalltimeAccuracy
 from shadowtime.services.scoreboard.scores.run_time_distributions import RunTimeDistributionScores
 from shadowtime.services.scoreboard.scores.run_time_errors import RunTimeErrors
-from shadowtime.services.scoreboard.scores.site_expectations import ExpectedStarts
+from shadowtime.services.scoreboard.scores.site_expectations import ExpectedStarts, StartErrors
 from shadowtime.services.scoreboard.scores.start_distributions import StartDistributions
 from shadowtime.services.scoreboard.scores.wait_forecasts import WaitForecastErrors
 from shadowtime.services.scoreboard.scores.waits_and_utilization import WaitScores

@@ -9,6 +9,6 @@ if TYPE_CHECKING:
     from shadowtime.services.shadows.comparison.paired_logs import PairedLogs
     from shadowtime.services.shadows.comparison.schema import ClassResult, Comparison, Pair
     from shadowtime.services.shadows.comparison.stored import STORE, StoredShadow, none_of, read
-    from shadowtime.services.shadows.comparison.text import tables
+    from shadowtime.services.shadows.comparison.text import tables, verdict
 
 __getattr__ = lazy_exports(__name__)

@@ -50,6 +50,18 @@ class LogReader:
             if tp in consumer.assignment():
                 consumer.pause(tp)  # else it keeps fetching, which delays its other requests
 
+    async def first_since(self, topic: str, partition: int, since: int) -> int:
+        """Return the offset of the first record stored at Unix second `since` or later; the end if there is none.
+
+        Raises
+        ------
+        KafkaError
+            If Kafka does not answer.
+        """
+        consumer, tp = await self._connected(), TopicPartition(topic, partition)
+        first = (await consumer.offsets_for_times({tp: max(0, since) * 1000})).get(tp)
+        return await self.end(topic, partition) if first is None else int(first.offset)
+
     async def end(self, topic: str, partition: int) -> int:
         """Return the offset behind the last record; raise `KafkaError` if Kafka does not answer."""
         consumer, tp = await self._connected(), TopicPartition(topic, partition)
@@ -68,11 +80,22 @@ class LogReader:
 
 
 async def read_log(
-    settings: Settings, topic: str, partition: int, start: int = 0, stop: int | None = None
+    settings: Settings,
+    topic: str,
+    partition: int,
+    start: int = 0,
+    stop: int | None = None,
+    *,
+    since: int | None = None,
 ) -> AsyncIterator[Any]:
-    """Yield the records of a partition from offset `start` up to `stop` (the present end if None)."""
+    """Yield the records of a partition from offset `start` up to `stop` (the present end if None).
+
+    With `since`, records that were stored before this Unix second are left out.
+    """
     reading = LogReader(settings)
     try:
+        if since is not None:
+            start = max(start, await reading.first_since(topic, partition, since))
         async for part in reading.parts(topic, partition, start, stop):
             for record in part:
                 yield record

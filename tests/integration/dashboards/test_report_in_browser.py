@@ -11,8 +11,10 @@ from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.report.report import page as report
+from shadowtime.replayer.statement.page import statement_page
 from tests.support.browser import Page, browser, require_browser
 from tests.support.recorded_runs import compared, recorded
+from tests.support.statement_facts import facts
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"></script><script>document.title='owned'</script>"
 LOOKS = [(width, dark) for width in (1440, 360) for dark in (False, True)]
@@ -59,6 +61,31 @@ def test_it_looks_right_everywhere(reports: dict[str, Path], name: str, tmp_path
         printed = await page.pdf()
         assert printed.startswith(b"%PDF-")
         assert 2 <= printed.count(b"/Type /Page\n") <= 8
+        assert page.errors == []
+
+    visit(tmp_path, look)
+
+
+@pytest.mark.nightly
+def test_a_statement_looks_right_everywhere_and_is_one_sheet(tmp_path: Path) -> None:
+    require_browser()
+    long = "partition-" * 6
+    pages = {
+        "fullest": facts(partitions=30, jobs=120, shadows=5)._replace(cluster=HOSTILE, partition=lambda _: long),
+        "empty": facts(jobs=0),
+    }
+
+    async def look(page: Page) -> None:
+        for name, shown in pages.items():
+            file = tmp_path / f"{name}.html"
+            file.write_text(statement_page(shown))
+            for width, dark in LOOKS:
+                await page.look(width, dark=dark)
+                await page.open(file.as_uri())
+                assert await page.accessibility() == [], (name, width, dark)
+                assert await page.wider_than_screen() <= 0, (name, width, dark)
+                assert await page.evaluate("document.title") == "Shadowtime: how far predicted starts held"
+            assert (await page.pdf()).count(b"/Type /Page\n") == 1, name
         assert page.errors == []
 
     visit(tmp_path, look)

@@ -66,6 +66,27 @@ def test_what_cannot_be_had_is_named(bare: Path, capsys: pytest.CaptureFixture[s
     ]
 
 
+def test_a_hub_that_cannot_be_had_is_named(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert install.main(["jupyterhub"]) == 1
+    assert (
+        "jupyterhub: not available: node and npm are not on PATH, and there is no apt-get to install nodejs npm"
+        in capsys.readouterr().err
+    )
+    reason = install.hub_missing()
+    assert reason is not None
+    assert "run shadowtime stack install jupyterhub" in reason
+    assert not install.hub_folder().exists()
+
+
+def test_another_lock_is_another_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = install.hub_folder()
+    (tmp_path / "lock").write_text("other")
+    monkeypatch.setattr(install, "HUB_LOCK", tmp_path / "lock")
+    assert install.hub_folder() != before
+    monkeypatch.setattr(install, "HUB_LOCK", tmp_path / "nowhere")
+    assert "it is part of a checkout" in (install.hub_missing() or "")
+
+
 def test_without_root_the_command_to_run_is_told(
     bare: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,7 +182,8 @@ def test_finding_17_a_terminal_is_asked_for_each_package_by_name(apt: Path, answ
         (
             "",
             ["brwoser"],
-            "shadowtime stack install: unknown argument 'brwoser'; known: --yes, compose, browser, registry, slurm\n",
+            "shadowtime stack install: unknown argument 'brwoser'; "
+            "known: --yes, compose, browser, registry, slurm, jupyterhub\n",
         ),
         ("maybe", [], "SHADOWTIME_APT: expected yes or no, found 'maybe'\n"),
     ],

@@ -1,0 +1,137 @@
+"""Predicted starts of the jobs of a month, against their real starts."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from shadowtime.services.scoreboard import StartErrors
+from shadowtime.shared.messages import (
+    Envelope,
+    JobChanged,
+    JobExpected,
+    JobStarted,
+    JobSubmitted,
+    JobWithdrawn,
+    StartErrorScores,
+    StartOutlook,
+    moment,
+)
+from shadowtime.shared.stages import StartPredictions, expected_start
+
+DAYS = 30
+"""Days of a month."""
+
+OURS, AT_ONCE, FIRST, LAST = "ours", "at once", "first", "last"
+"""Sources of expected starts: Shadowtime at the submission, a naive guess, and the site's scheduler."""
+
+
+class StartsBy(NamedTuple):
+    """How often "starts by" came true for the jobs of a queue, or of all queues (None).
+
+    `jobs` counts the jobs with such a time that have started, or that wait beyond it. `kept` counts those that started
+    in time. `waiting` counts the jobs whose time is still to come.
+    """
+
+    queue: int | None
+    jobs: int
+    kept: int
+    waiting: int
+
+    @property
+    def share(self) -> float | None:
+        """The share that came true; None without jobs."""
+        return self.kept / self.jobs if self.jobs else None
+
+
+class _Waiting(NamedTuple):
+    job: JobSubmitted
+    outlook: StartOutlook
+    first: tuple[int, int] | None = None
+    last: tuple[int, int] | None = None
+
+
+class MonthOfStarts:
+    """The jobs that were submitted from second `first` of the log on, as they wait and start.
+
+    A job counts from its submission to its first start. A job that is withdrawn, or moved to another queue while it
+    waits, does not count: nothing was predicted of what then happened.
+
+    >>> month = MonthOfStarts(0)
+    >>> month.jobs, month.starts_by(100)
+    (0, [StartsBy(queue=None, jobs=0, kept=0, waiting=0)])
+    """
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.jobs = 0
+        self.begins: int | None = None
+        """Time of the first event."""
+        self.of_all = {OURS: StartErrors(), AT_ONCE: StartErrors()}
+        """Errors of the jobs that had an expected start of ours."""
+        self.of_site = {name: StartErrors() for name in (OURS, AT_ONCE, FIRST, LAST)}
+        """Errors of those jobs among them of which the site's scheduler said something."""
+        self._waiting: dict[int, _Waiting] = {}
+        self._kept: dict[int | None, list[int]] = {}
+
+    def push(self, envelope: Envelope) -> None:
+        """Take the next envelope of the run. Those of jobs that came before `first` are left out."""
+        event = envelope.event
+        if self.begins is None:
+            self.begins = event.time
+        match event:
+            case JobSubmitted() if event.time >= self.first:
+                predicted = StartPredictions.of(envelope.forecast, envelope.wait_bounds)
+                self.jobs += 1
+                self._waiting[event.job_number] = _Waiting(event, expected_start(event.time, event.since, predicted))
+            case JobExpected() if (known := self._waiting.get(event.job_number)) is not None:
+                word = (event.start, moment(event))
+                self._waiting[event.job_number] = known._replace(first=known.first or word, last=word)
+            case JobChanged() if (known := self._waiting.get(event.job_number)) is not None:
+                if event.queue_number not in (None, known.job.queue_number):
+                    del self._waiting[event.job_number]
+            case JobWithdrawn():
+                self._waiting.pop(event.job_number, None)
+            case JobStarted() if (known := self._waiting.pop(event.job_number, None)) is not None:
+                self._started(known, moment(event))
+            case _:
+                pass
+
+    def _started(self, known: _Waiting, start: int) -> None:
+        by, expected, since = known.outlook.by_95, known.outlook.expected, known.job.time
+        if by is not None:
+            self._note(known.job.queue_number, kept=start <= by)
+        if expected is None:
+            return
+        words = {OURS: (expected, since), AT_ONCE: (since, since)}
+        for name, (second, at) in words.items():
+            self.of_all[name].add(second, start, start - at)
+        if known.first is not None and known.last is not None:
+            for name, (second, at) in (words | {FIRST: known.first, LAST: known.last}).items():
+                self.of_site[name].add(second, start, start - at)
+
+    def _note(self, queue: int | None, *, kept: bool) -> None:
+        for name in {None, queue}:
+            counts = self._kept.setdefault(name, [0, 0])
+            counts[0] += 1
+            counts[1] += kept
+
+    def starts_by(self, now: int) -> list[StartsBy]:
+        """Return how often "starts by" came true, of all queues and then of each, those with most jobs first."""
+        counts: dict[int | None, list[int]] = {name: [*pair, 0] for name, pair in self._kept.items()}
+        for job, outlook, *_ in self._waiting.values():
+            if outlook.by_95 is not None:
+                for name in {None, job.queue_number}:
+                    row = counts.setdefault(name, [0, 0, 0])
+                    row[0 if outlook.by_95 < now else 2] += 1
+        every = StartsBy(None, *counts.pop(None, [0, 0, 0]))
+        return [every, *sorted((StartsBy(name, *row) for name, row in counts.items()), key=_most_jobs)]
+
+    def words(self) -> Iterator[tuple[str, StartErrorScores]]:
+        """Yield who expects a start, and the errors; the site's words and ours are of the same jobs."""
+        sums = self.of_site if self.of_site[OURS].jobs else self.of_all
+        for name, errors in sums.items():
+            if errors.jobs:
+                yield name, errors.scores()
+
+
+def _most_jobs(row: StartsBy) -> tuple[int, int]:
+    return -row.jobs, row.queue or 0
