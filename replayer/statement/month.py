@@ -24,7 +24,7 @@ OURS, AT_ONCE, FIRST, LAST = "ours", "at once", "first", "last"
 """Sources of expected starts: Shadowtime at the submission, a naive guess, and the site's scheduler."""
 
 
-class StartsBy(NamedTuple):
+class StartsInTime(NamedTuple):
     """How often "starts by" came true for the jobs of a queue, or of all queues (None).
 
     `jobs` counts the jobs with such a time that have started, or that wait beyond it. `kept` counts those that started
@@ -57,7 +57,7 @@ class MonthOfStarts:
 
     >>> month = MonthOfStarts(0)
     >>> month.jobs, month.starts_by(100)
-    (0, [StartsBy(queue=None, jobs=0, kept=0, waiting=0)])
+    (0, [StartsInTime(queue=None, jobs=0, kept=0, waiting=0)])
     """
 
     def __init__(self, first: int) -> None:
@@ -114,7 +114,7 @@ class MonthOfStarts:
             counts[0] += 1
             counts[1] += kept
 
-    def starts_by(self, now: int) -> list[StartsBy]:
+    def starts_by(self, now: int) -> list[StartsInTime]:
         """Return how often "starts by" came true, of all queues and then of each, those with most jobs first."""
         counts: dict[int | None, list[int]] = {name: [*pair, 0] for name, pair in self._kept.items()}
         for job, outlook, *_ in self._waiting.values():
@@ -122,8 +122,8 @@ class MonthOfStarts:
                 for name in {None, job.queue_number}:
                     row = counts.setdefault(name, [0, 0, 0])
                     row[0 if outlook.by_95 < now else 2] += 1
-        every = StartsBy(None, *counts.pop(None, [0, 0, 0]))
-        return [every, *sorted((StartsBy(name, *row) for name, row in counts.items()), key=_most_jobs)]
+        every = StartsInTime(None, *counts.pop(None, [0, 0, 0]))
+        return [every, *sorted((StartsInTime(name, *row) for name, row in counts.items()), key=_most_jobs)]
 
     def words(self) -> Iterator[tuple[str, StartErrorScores]]:
         """Yield who expects a start, and the errors; the site's words and ours are of the same jobs."""
@@ -133,5 +133,5 @@ class MonthOfStarts:
                 yield name, errors.scores()
 
 
-def _most_jobs(row: StartsBy) -> tuple[int, int]:
+def _most_jobs(row: StartsInTime) -> tuple[int, int]:
     return -row.jobs, row.queue or 0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from shadowtime._version import __version__
 from shadowtime.replayer.report import cell, escape, table, whole
-from shadowtime.replayer.statement.month import AT_ONCE, DAYS, FIRST, LAST, OURS, MonthOfStarts, StartsBy
+from shadowtime.replayer.statement.month import AT_ONCE, DAYS, FIRST, LAST, OURS, MonthOfStarts, StartsInTime
 from shadowtime.services.shadows import StoredShadow, verdict
 from shadowtime.shared.formatting import DAY, duration, percent
 from shadowtime.shared.messages import StartErrorScores
@@ -82,7 +82,7 @@ def statement_page(facts: StatementFacts) -> str:
     return whole("How far predicted starts held", contents, "".join(parts))
 
 
-def _summary(facts: StatementFacts, rows: Sequence[StartsBy], words: dict[str, StartErrorScores]) -> Iterator[str]:
+def _summary(facts: StatementFacts, rows: Sequence[StartsInTime], words: dict[str, StartErrorScores]) -> Iterator[str]:
     every, *partitions = rows
     if every.share is None:
         yield "No job had a stated time by which it starts, or none of these times has come."
@@ -111,7 +111,7 @@ def _summary(facts: StatementFacts, rows: Sequence[StartsBy], words: dict[str, S
         yield f"Under {shadow.name}: {conclusion}."
 
 
-def _promises(facts: StatementFacts, rows: Sequence[StartsBy]) -> str:
+def _promises(facts: StatementFacts, rows: Sequence[StartsInTime]) -> str:
     every, *partitions = rows
     if not every.jobs + every.waiting:
         return "<p>Nothing was stated. Such times are from a bound on waits, or from a forecast with quantiles.</p>"
@@ -198,7 +198,7 @@ def _unbroken(text: str) -> str:
     return re.sub(r"(?<=[0-9]) (?=%|min|h|s\b)", "\N{NO-BREAK SPACE}", text)
 
 
-def _name(facts: StatementFacts, row: StartsBy) -> str:
+def _name(facts: StatementFacts, row: StartsInTime) -> str:
     return "all" if row.queue is None else facts.partition(row.queue)
 
 
