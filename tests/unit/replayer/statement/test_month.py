@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shadowtime.replayer.statement.month import AT_ONCE, FIRST, LAST, OURS, MonthOfStarts, StartsBy
+from shadowtime.replayer.statement.month import AT_ONCE, FIRST, LAST, OURS, MonthOfStarts, StartsInTime
 from shadowtime.shared.messages import (
     Envelope,
     Event,
@@ -41,7 +41,7 @@ def errors(month: MonthOfStarts) -> dict[str, StartErrorScores]:
 
 def test_a_job_that_starts_by_its_time_has_kept_it_to_the_second() -> None:
     month = month_of(submitted(1), submitted(2), started(1, 250), started(2, 251))
-    assert month.starts_by(251) == [StartsBy(None, 2, 1, 0), StartsBy(1, 2, 1, 0)]
+    assert month.starts_by(251) == [StartsInTime(None, 2, 1, 0), StartsInTime(1, 2, 1, 0)]
     assert month.starts_by(251)[0].share == 0.5
 
 
@@ -51,14 +51,14 @@ def test_a_start_that_is_published_late_counts_from_when_it_happened() -> None:
 
 def test_a_job_that_waits_is_open_until_its_time_has_come_and_then_too_late() -> None:
     month = month_of(submitted(1))
-    assert month.starts_by(250)[0] == StartsBy(None, 0, 0, 1)
-    assert month.starts_by(251)[0] == StartsBy(None, 1, 0, 0)
+    assert month.starts_by(250)[0] == StartsInTime(None, 0, 0, 1)
+    assert month.starts_by(251)[0] == StartsInTime(None, 1, 0, 0)
 
 
 def test_only_first_starts_of_jobs_of_the_month_count() -> None:
     early = submitted(1, time=50)
     month = month_of(early, submitted(2), started(1, 110), started(2, 120), started(2, 900), first=60)
-    assert month.starts_by(900)[0] == StartsBy(None, 1, 1, 0)
+    assert month.starts_by(900)[0] == StartsInTime(None, 1, 1, 0)
     assert month.jobs == 1
 
 
@@ -67,7 +67,7 @@ def test_nothing_was_predicted_of_a_job_that_leaves_or_moves() -> None:
     moved = JobChanged(time=110, job_number=2, queue_number=9)
     other = JobChanged(time=110, job_number=3, queue_number=1, requested_time=30)
     month = month_of(submitted(1), submitted(2), submitted(3), gone, moved, other, started(2, 900), started(3, 120))
-    assert month.starts_by(900) == [StartsBy(None, 1, 1, 0), StartsBy(1, 1, 1, 0)]
+    assert month.starts_by(900) == [StartsInTime(None, 1, 1, 0), StartsInTime(1, 1, 1, 0)]
 
 
 def test_partitions_with_most_jobs_come_first() -> None:
