@@ -204,6 +204,7 @@ def _name(facts: StatementFacts, row: StartsInTime) -> str:
 
 def _how(facts: StatementFacts) -> str:
     return (
-        f"A job counts from its submission to its first start. Jobs that were withdrawn or moved to another partition "
-        f"do not count. Run {facts.run}, Shadowtime {__version__}. Shadowtime writes nothing to the scheduler."
+        "A job counts from its submission to its first start, and anew if it is requeued. Jobs that were withdrawn or "
+        f"moved to another partition do not count. Run {facts.run}, Shadowtime {__version__}. "
+        "Shadowtime writes nothing to the scheduler."
     )

@@ -40,7 +40,7 @@ def test_a_followed_slurm_has_a_statement(kafka: Kafka, redis_server: Redis, tmp
     ):
         follower.wait_until_told(int(time.time()))
         for number in range(JOBS):
-            options = (f"-n{1 + number % 3}", "-t2", "-p", "low" if number % 4 == 0 else "batch")
+            options = (f"-n{1 + number % 3}", "-t2", "-p", "debug" if number % 4 == 0 else "batch")
             cluster.submit(USERS[number % 3], "job", *options, wrap=f"sleep {1 + number % 7}")
         cluster.wait_until_idle(300)
         workers.wait_for_answers(
@@ -57,8 +57,8 @@ def test_a_followed_slurm_has_a_statement(kafka: Kafka, redis_server: Redis, tmp
     assert f"UTC: {JOBS} jobs were submitted. The log that is kept begins then" in shown
     for part in ("the site's scheduler, its first word", "No policy is followed in a shadow"):
         assert part in shown, shown
-    every, batch, low = (int(re.findall(rf" {name} ([0-9]+) [0-9.]+ %", shown)[0]) for name in ("all", "batch", "low"))
-    assert JOBS / 2 < every == batch + low < JOBS  # nothing can be stated of the first ones
+    jobs = {name: int(count) for name, count in re.findall(r" (all|batch|debug) ([0-9]+) [0-9.]+ %", shown)}
+    assert JOBS / 2 < jobs["all"] == jobs["batch"] + jobs["debug"] < JOBS  # nothing can be stated of the first ones
     assert printed.read_bytes().startswith(b"%PDF-")
     assert printed.read_bytes().count(b"/Type /Page\n") == 1
 
