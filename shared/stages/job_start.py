@@ -92,9 +92,10 @@ def expected_start(
 ) -> StartOutlook:
     """Return the start of a job that waits since `since`, from the best source.
 
-    The sources in order: the site's scheduler; the expected ends of running jobs, for the job that goes first; the
-    forecast; the bounds. A source that the job has outwaited is not used. No other job than the first starts before it
-    fits. An end of the interval that contradicts the expected start is left out.
+    The sources in order: the expected ends of running jobs, for the job that goes first; the forecast; the site's
+    scheduler, whose word was farther off wherever both were known; the bounds. A source that the job has outwaited is
+    not used. No other job than the first starts before it fits. An end of the interval that contradicts the expected
+    start is left out.
 
     Parameters
     ----------
@@ -139,8 +140,6 @@ def expected_start(
 def _expected(
     now: int, since: int, predicted: StartPredictions, floor: int, *, first: bool
 ) -> tuple[StartSource | None, int | None]:
-    if predicted.site is not None and predicted.site > now:
-        return "site", predicted.site
     if first:
         return "releases", floor
     median = wait_given(predicted.futures, now - since, 0.5)
@@ -148,6 +147,8 @@ def _expected(
         median = predicted.forecast
     if median is not None:
         return "forecast", max(since + median, floor)
+    if predicted.site is not None and predicted.site > now:
+        return "site", predicted.site
     median = wait_given(predicted.bounds, now - since, 0.5)
     return (None, None) if median is None else ("bounds", max(since + median, floor))
 

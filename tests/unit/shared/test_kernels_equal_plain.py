@@ -68,7 +68,7 @@ RUNS = [
 ]
 """Policies with their companions: what the first jobs of the log are replayed under."""
 
-COMPILED = ["guarded", "conservative", "fcfs", "easy:queue=srf,candidates=saf"]
+COMPILED = ["guarded", "conservative", "fcfs", "easy:queue=srf,candidates=saf", "tuned:least=1,every=3600"]
 """Policies that the compiled machine replays, with the requests as run times."""
 
 FOLLOWED = [

@@ -178,7 +178,7 @@ def test_what_the_site_expects_stands_beside_what_we_forecast() -> None:
     events: list[tuple[Event, dict[str, Any]] | Event] = [job, words[0]]
     once = job_page(view_of(*events, mode="recorded"), 3)
     assert once is not None
-    assert once["head"][-1] == "It is expected to start at about 00:15 (00:02 to 02:00), by what the site expects."
+    assert once["head"][-1] == "It is expected to start at about 00:05 (00:02 to 02:00), by the forecast."
     assert once["predictions"][-1] == ["start the site expects, only word", "0 d 00:15", "has waited 1.0 min", ""]
     events += [*words[1:], JobStarted(time=780, job_number=3, processors=8)]
     page = job_page(view_of(*events, mode="recorded"), 3)

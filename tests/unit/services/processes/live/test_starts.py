@@ -144,6 +144,7 @@ def test_the_best_source_answers() -> None:
     told = StartPredictions(forecast=900, bounds=((0.25, 60), (0.5, 600), (0.95, 7_200)), site=1_800)
     asked = [
         expected_start(0, 0, told),
+        expected_start(0, 0, told._replace(forecast=None)),
         expected_start(2_000, 0, told, 2_400, goes_first=True),
         expected_start(0, 0, told._replace(site=None)),
         expected_start(800, 0, told._replace(site=None), 1_000),
@@ -152,8 +153,8 @@ def test_the_best_source_answers() -> None:
         expected_start(7_200, 0, told._replace(site=None)),
     ]
     assert [(each.source, each.expected) for each in asked] == [
-        ("site", 1_800), ("releases", 2_400), ("forecast", 900), ("forecast", 1_000), ("bounds", 4_467),
-        ("bounds", None), (None, None),
+        ("forecast", 900), ("site", 1_800), ("releases", 2_400), ("forecast", 900), ("forecast", 1_000),
+        ("bounds", 4_467), ("bounds", None), (None, None),
     ]  # fmt: skip
     assert (asked[-2].latest, asked[-1].passed) == (7_200, 7_200)
 
