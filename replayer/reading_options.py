@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shadowtime.replayer.options import Requests
 from shadowtime.shared.cli import lasting_imports
 from shadowtime.shared.errors import SettingsError
 
 if TYPE_CHECKING:
     from shadowtime.shared.accounting import Reading
+
+RewrittenRequests = Annotated[
+    Requests,
+    typer.Option(
+        help="Rewrite requested times: to the run time (actual), at least to it (at-least-run), to twice as long "
+        "(doubled), or to the longest run of the job's queue, which looks ahead (queue-maximum)."
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)

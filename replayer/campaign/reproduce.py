@@ -45,8 +45,10 @@ def reproduce(
         raise SettingsError(f"{quote(name)} and --all exclude each other: name one table, or none")
     if name is None and not every:
         titles = {table: read_campaign(path).title for table, path in known.items()}
-        for table, title in sorted((titles | {key: study.title for key, study in STUDIES.items()}).items()):
-            typer.echo(f"{table:24}{title}")
+        titles |= {key: study.title for key, study in STUDIES.items()}
+        width = max(map(len, titles)) + 2
+        for table, title in sorted(titles.items()):
+            typer.echo(f"{table:{width}}{title}")
         return
 
     if name is not None and name.endswith(".json"):

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from shadowtime.replayer.options import Oversized, Requests, Sizes
+from shadowtime.replayer.options import Oversized, Sizes
+from shadowtime.replayer.reading_options import RewrittenRequests
 from shadowtime.shared.cli import application, lasting_imports, run_app, say
 
 
@@ -19,7 +20,7 @@ def check_schedule(
         ),
     ],
     policy: Annotated[str, typer.Option(metavar="SPEC", help="The policy that the schedule is to be of.")] = "easy",
-    requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
+    requests: RewrittenRequests = "as-logged",
     sizes: Annotated[Sizes, typer.Option(help="Whether jobs take the processors requested or those they got.")] = (
         "requested"
     ),

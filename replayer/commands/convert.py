@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowtime.replayer.options import Oversized, Requests, Sizes
-from shadowtime.replayer.reading_options import with_reading_options
+from shadowtime.replayer.options import Oversized, Sizes
+from shadowtime.replayer.reading_options import RewrittenRequests, with_reading_options
 from shadowtime.shared.cli import application, lasting_imports, run_app, say
 from shadowtime.shared.errors import SettingsError
 
@@ -42,7 +42,7 @@ def convert(
     option: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="OUT", help="The same, as an option.")
     ] = None,
-    requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
+    requests: RewrittenRequests = "as-logged",
     sizes: Annotated[Sizes, typer.Option(help="Whether jobs take the processors requested or those they got.")] = (
         "requested"
     ),

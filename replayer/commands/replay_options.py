@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from shadowtime.replayer.options import Objective, Oversized, Requests, Sizes, Transport, YesNo
-from shadowtime.replayer.reading_options import ReadingOptions
+from shadowtime.replayer.options import Objective, Oversized, Sizes, Transport, YesNo
+from shadowtime.replayer.reading_options import ReadingOptions, RewrittenRequests
 from shadowtime.shared.cli import lasting_imports
 
 
@@ -67,7 +67,7 @@ class Options(ReadingOptions):
         typer.Option("--set", metavar="NAME=VALUE", help="A setting of the stream, as in --set kafka-bootstrap=…"),
     ] = None
     speed: Annotated[str, typer.Option(metavar="max|FACTOR", help="Trace seconds per second of real time.")] = "max"
-    requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged"
+    requests: RewrittenRequests = "as-logged"
     sizes: Annotated[Sizes, typer.Option(help="Whether jobs take the processors requested or those they got.")] = (
         "requested"
     )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from shadowtime.replayer.options import Requests
+from shadowtime.replayer.reading_options import RewrittenRequests
 from shadowtime.shared.cli import application, lasting_imports, run_app
 
 
@@ -25,7 +25,7 @@ def command(
             "--for", metavar="waits|schedule", help="Predictions to forecast waits, or to decide; both by default."
         ),
     ] = None,
-    requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
+    requests: RewrittenRequests = "as-logged",
     jobs: Annotated[int, typer.Option(metavar="N", help="Search on the first N jobs only.")] = 10_000,
     population: Annotated[int, typer.Option(metavar="N", help="Sets in a generation; even.")] = 40,
     generations: Annotated[int, typer.Option(metavar="N", help="Generations.")] = 30,

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.options import Oversized
+from shadowtime.replayer.reading_options import RewrittenRequests
 from shadowtime.shared.cli import application, lasting_imports, run_app
 
 INTERRUPTED = "interrupted; finished replays are kept; run the same command again to continue"
@@ -36,7 +37,7 @@ def sweep(
     filter_: Annotated[Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")] = (
         "drop"
     ),
-    requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
+    requests: RewrittenRequests = "as-logged",
     show: Annotated[int, typer.Option(metavar="N", min=1, help="Rows of each table.")] = 20,
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Folder of the results; sweep-LOG-results unless named.")

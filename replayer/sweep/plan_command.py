@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowtime.replayer.options import Oversized, Requests
-from shadowtime.replayer.reading_options import with_reading_options
+from shadowtime.replayer.options import Oversized
+from shadowtime.replayer.reading_options import RewrittenRequests, with_reading_options
 from shadowtime.shared.cli import application, lasting_imports, run_app, say
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def plan(
     filter_: Annotated[
         Oversized, typer.Option("--filter", help="With `align`, jobs larger than a machine are cut to its size.")
     ] = "drop",
-    requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
+    requests: RewrittenRequests = "as-logged",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     *,
     reading: "Reading",
