@@ -1,7 +1,6 @@
 """A policy that moves between configurations, by the results that each would have had on the jobs so far."""
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,7 +59,7 @@ class MemberComparison(NamedTuple):
     longest: Floats
     worst_users: Floats
     losses: Floats
-    """Losses that a choice minimises: see `compare` and `smoothed`."""
+    """Losses that a choice minimises: see `compare`."""
 
 
 def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -> MemberComparison:
@@ -85,40 +84,6 @@ def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -
     losses += np.maximum(logs[:, LONGEST] - np.log(aims.longest), 0.0)
     losses += np.log(np.maximum(users / aims.user, 1.0))
     return MemberComparison(shares[:, SLOWDOWN], shares[:, WAIT], shares[:, LONGEST], users, losses)
-
-
-def smoothed(losses: Floats, axes: Sequence[Floats], share: float) -> Floats:
-    """Return the losses of the members, of which a share is replaced by what like members suggest. O(members).
-
-    The loss of one member depends on few long waits, so it is uncertain. Like members suggest the sum of the main
-    effects: how much better are the members with this order, with this threshold, and so on. The effect of a number is
-    averaged with those of the next smaller and the next larger number, with weights 1, 2, 1.
-
-    Parameters
-    ----------
-    losses
-        Of EASY, then of every combination of the values in `axes`, the last of which varies fastest.
-    axes
-        Values of each setting of the portfolio; the first are orders, which have no neighbours.
-
-    References
-    ----------
-    docs/ordering.md#the-choice (ours).
-
-    >>> smoothed(np.array([0.0, -1.0, -3.0, -1.0, -1.0]), [np.arange(2.0), np.array([10.0, 20.0])], 1.0).tolist()
-    [0.0, -1.75, -2.25, -0.75, -1.25]
-    """
-    table = losses[1:].reshape([len(axis) for axis in axes])
-    mean = table.mean()
-    suggested = np.full(table.shape, mean)
-    for at, values in enumerate(axes):
-        effects = np.moveaxis(table, at, 0).reshape(len(values), -1).mean(axis=1) - mean
-        if at:
-            order = np.argsort(values)
-            ends = np.pad(effects[order], 1, mode="edge")
-            effects[order] = (ends[:-2] + 2.0 * ends[1:-1] + ends[2:]) / 4.0
-        suggested += effects.reshape([-1 if axis == at else 1 for axis in range(len(axes))])
-    return np.append(losses[0], losses[1:] + share * (suggested.ravel() - losses[1:]))
 
 
 def leader(losses: Floats, perturbations: Floats) -> int:
@@ -246,8 +211,6 @@ class Tuned(Policy):
         if jobs < self.settings.least:
             return []
         comparison = compare(shadows.totals, shadows.waits, shadows.counts, self.aims)
-        losses = smoothed(comparison.losses, self.settings.axes, self.settings.smoothing)
-        comparison = comparison._replace(losses=losses)
         self.member = leader(comparison.losses, self.perturbations)
         return [Chosen(member=self.portfolio[self.member].name, jobs=jobs, standings=self._standings(comparison))]
 

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from itertools import product
 from typing import Annotated, Any, Literal, NamedTuple
 
-import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from shadowtime.services.scheduler.ordering import ORDERS, TimesBy, compiled, known_order
@@ -13,7 +12,6 @@ from shadowtime.services.scheduler.policies import GuardedSettings
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.work_limits import MACHINE_STEPS, MAX_OPEN
 from shadowtime.shared.bounds import MAX_MEMBERS
-from shadowtime.shared.kernels import Floats
 from shadowtime.shared.quoting import QUOTED, truncate
 from shadowtime.shared.spec import Price
 
@@ -97,12 +95,6 @@ class TunedSettings(PolicySettings):
     user: float = Field(3.0, gt=0, le=1e6, description="guard: mean wait of any user as a share of EASY's")
     every: int = Field(86_400, ge=1, le=10**9, description="seconds of the log between choices")
     least: int = Field(300, ge=1, le=10**9, description="jobs that have ended on all machines before the first choice")
-    smoothing: float = Field(
-        0.5,
-        ge=0,
-        le=1,
-        description="weight of like members in the loss of a member: those with the same order, or a similar threshold",
-    )
     perturbation: float = Field(
         0.01,
         ge=1e-6,
@@ -130,12 +122,6 @@ class TunedSettings(PolicySettings):
         members = len(self.portfolio())
         machines = Price(memory=120 * members * MAX_OPEN + 60_000_000, steps=10 * MACHINE_STEPS)
         return super().price().plus(machines)
-
-    @property
-    def axes(self) -> tuple[Floats, ...]:
-        """Values of each list of the portfolio; indices for the orders. The members have them in this order."""
-        lists = [text.split(BETWEEN) for text in self._lists()]
-        return np.arange(len(lists[0]), dtype=np.float64), *(np.array(part, dtype=np.float64) for part in lists[1:])
 
     def _lists(self) -> tuple[str, ...]:
         return self.orders, self.thresholds, self.overtaken, self.patience, self.taus

@@ -20,7 +20,7 @@ from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.tables.job_table import Queue, Running
 from shadowtime.services.scheduler.tuned.job_log import RUN_TIME, STARTED, SUBMITTED, JobLog
-from shadowtime.services.scheduler.tuned.policy import Tuned, smoothed
+from shadowtime.services.scheduler.tuned.policy import Tuned
 from shadowtime.services.scheduler.tuned.settings import TunedSettings
 from shadowtime.services.scheduler.tuned.simulated_machines import LONGEST, SLOWDOWN, WAIT
 from shadowtime.shared.cluster.job import Job
@@ -330,22 +330,3 @@ def test_of_two_jobs_of_one_number_each_has_its_own_end() -> None:
     jobs.take_in(3, queue, Running())
     assert jobs.facts[[SUBMITTED, RUN_TIME], 0].tolist() == [3, -1]
     assert jobs.index == {1: 0}
-
-
-@given(losses=st.lists(st.floats(-3, 3), min_size=7, max_size=7), places=st.permutations([0, 1, 2]))
-def test_a_smoothed_loss_does_not_depend_on_the_order_of_the_lists(losses: list[float], places: list[int]) -> None:
-    values = np.array([10.0, 20.0, 30.0])
-    axes = [np.arange(2.0), values]
-    table = np.array(losses[1:]).reshape(2, 3)
-    expected = smoothed(np.array(losses), axes, 0.5)[1:].reshape(2, 3)[:, places]
-    moved = smoothed(np.append(losses[0], table[:, places]), [axes[0], values[places]], 0.5)
-    assert moved[1:].reshape(2, 3) == pytest.approx(expected)
-    assert moved[0] == losses[0]
-
-
-def test_a_member_with_one_lucky_job_does_not_lead_its_like() -> None:
-    """Member 5 has the least loss, but the members with its order and with its threshold are the worst."""
-    losses = np.array([0.0, -0.6, -0.5, -0.1, -0.1, -0.61, -0.1])
-    axes = [np.arange(3.0), np.array([10.0, 20.0])]
-    assert np.argmin(losses) == 5
-    assert np.argmin(smoothed(losses, axes, 0.5)) == 1
