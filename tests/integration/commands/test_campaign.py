@@ -279,4 +279,4 @@ def test_all_papers_make_one_document(folder: Path, capsys: pytest.CaptureFixtur
 
 def test_all_that_can_be_reproduced_is_listed(folder: Path) -> None:
     done = run_forked("reproduce", folder=folder, environment=environment())
-    assert "P1-table-4              Perković 2000, Table 4" in done.stdout
+    assert "P1-table-4                 Perković 2000, Table 4" in done.stdout

@@ -37,7 +37,8 @@ def nodes(*held: int) -> SlurmNodes:
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The source's clock stands at `NOW`: these tests may run long after they were collected."""
     stopped = SimpleNamespace(time=lambda: float(NOW), monotonic=time.monotonic)
-    monkeypatch.setattr("shadowtime.services.follower.io.slurm.time", stopped)
+    for module in ("slurm", "mirrored"):
+        monkeypatch.setattr(f"shadowtime.services.follower.io.{module}.time", stopped)
 
 
 class Answers:
