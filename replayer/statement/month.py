@@ -68,7 +68,7 @@ class MonthOfStarts:
         self.of_all = {OURS: StartErrors(), AT_ONCE: StartErrors()}
         """Errors of the jobs that had an expected start of ours."""
         self.of_site = {name: StartErrors() for name in (OURS, AT_ONCE, FIRST, LAST)}
-        """Errors of those jobs among them of which the site's scheduler said something."""
+        """Errors of the jobs among them for which the site's scheduler expected a start, too."""
         self._waiting: dict[int, _Waiting] = {}
         self._kept: dict[int | None, list[int]] = {}
 

@@ -242,15 +242,16 @@ def _answer(question: Question, run: str, words: ClusterWords, state: StageRun) 
     if cluster != question.cluster:
         reason = f"{quote(run)} is a run of cluster {quote(cluster)}, not of {quote(question.cluster)}"
         raise Unanswerable(404, reason, "run")
+    unbounded = Answer(
+        cluster=cluster,
+        run=run,
+        sequence=state.sequence,
+        time=handler.time,
+        unix_start=handler.opened.unix_start,
+        bounds=(),
+    )
     if handler.passthrough:
-        return Answer(
-            cluster=cluster,
-            run=run,
-            sequence=state.sequence,
-            time=handler.time,
-            unix_start=handler.opened.unix_start,
-            bounds=(),
-        )
+        return unbounded
     largest = max(handler.processors, handler.opened.processors)
     if question.processors > largest:
         reason = f"the job requests {question.processors} processors; the machine has {largest}"
@@ -270,12 +271,7 @@ def _answer(question: Question, run: str, words: ClusterWords, state: StageRun) 
         raise Unanswerable(409, reason, "side")
     waits = [handler.time - other.since for other in handler.jobs.waiting.values()]
     doubts = [doubt_of(bound, waits) for bound in bounds]
-    return Answer(
-        cluster=cluster,
-        run=run,
-        sequence=state.sequence,
-        time=handler.time,
-        unix_start=handler.opened.unix_start,
+    return unbounded.replaced(
         bounds=bounds,
         outwaited=tuple(None if doubt is None else doubt.outwaited for doubt in doubts) if waits else (),
         waiting=len(waits),

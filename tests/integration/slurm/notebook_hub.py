@@ -58,7 +58,7 @@ for part, instead in (
 c.MultiSlurmSpawner.batch_script = script
 c.ShadowtimeProgress.shadowtime_seconds = 5
 """
-"""What a test needs beside the settings of the docs."""
+"""Settings that a test needs beside the settings of the docs."""
 
 
 def no_hub(user: str) -> str | None:
