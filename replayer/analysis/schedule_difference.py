@@ -41,7 +41,7 @@ class Moment(NamedTuple):
 
     def were_free(self, free: int) -> str:
         """Return in words how many processors were free."""
-        return f"{free} of {self.pool.room.processors} processors were free"
+        return f"{free} of {self.pool.capacity.processors} processors were free"
 
 
 def starts_of(plan: RunPlan) -> Integers:
@@ -65,7 +65,7 @@ def first_deviation(plan: RunPlan, theirs: Integers, ours: Integers) -> Deviatio
     number = int(plan.workload.columns["job_number"][job])
     moment = _moment(plan, int(first[job]), plan.workload[job].pool or 0)
     free, why = _started(moment, number) if ours[job] < theirs[job] else _left(moment, number)
-    return Deviation(number, int(theirs[job]), int(ours[job]), free, moment.pool.room.processors, why)
+    return Deviation(number, int(theirs[job]), int(ours[job]), free, moment.pool.capacity.processors, why)
 
 
 def _moment(plan: RunPlan, now: int, at: int) -> Moment:

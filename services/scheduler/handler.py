@@ -128,9 +128,9 @@ class Scheduler(StageHandler):
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened)
         if opened.pools is None:
-            self.pools = [PoolScheduler(opened, self.rooms[0], "the machine")]
+            self.pools = [PoolScheduler(opened, self.capacities[0], "the machine")]
         else:
-            named = zip(opened.pools, self.rooms, strict=True)
+            named = zip(opened.pools, self.capacities, strict=True)
             self.pools = [
                 PoolScheduler(alone(opened, at), room, f"pool {pool.name}", at) for at, (pool, room) in enumerate(named)
             ]
@@ -287,8 +287,8 @@ class Scheduler(StageHandler):
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state that `snapshot` returned."""
         super().restore(state)
-        for pool, saved, room in zip(self.pools, state["pools"], self.rooms, strict=True):
-            pool.restore(saved, room)
+        for pool, saved, capacity in zip(self.pools, state["pools"], self.capacities, strict=True):
+            pool.restore(saved, capacity)
         self.blocked = {
             number: Predicted(
                 None if run_time is None else RunTimePrediction.model_validate(run_time),

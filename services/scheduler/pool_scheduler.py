@@ -113,7 +113,7 @@ class PoolScheduler:
     ----------
     opened
         The settings of the run, as if the pool were the machine.
-    room
+    capacity
         Initial capacity of the pool. A resource whose amount is None limits nothing.
     name
         Name of the pool in error messages.
@@ -121,10 +121,10 @@ class PoolScheduler:
         Index of the pool in the machine, counted from 0.
     """
 
-    def __init__(self, opened: ClusterOpened, room: PoolCapacity, name: str, at: int = 0) -> None:
+    def __init__(self, opened: ClusterOpened, capacity: PoolCapacity, name: str, at: int = 0) -> None:
         self.name = name
-        self.room = room
-        self.further = tuple(unit for unit in UNITS if unit != "processors" and getattr(room, unit) is not None)
+        self.capacity = capacity
+        self.further = tuple(unit for unit in UNITS if unit != "processors" and getattr(capacity, unit) is not None)
         """Resources other than processors that limit jobs in this pool."""
         self.policy = open_policy(opened, at)
         self.forecaster = self.policy.forecaster()
@@ -143,12 +143,17 @@ class PoolScheduler:
     @property
     def free(self) -> int:
         """Idle processors; below zero when the pool has shrunk or a recorded log overlaps."""
-        return self.room.processors - self.used
+        return self.capacity.processors - self.used
+
+    @property
+    def amounts(self) -> list[int]:
+        """Capacity of each resource that limits jobs here, in the order of `Running.free`."""
+        return [getattr(self.capacity, unit) for unit in ("processors", *self.further)]
 
     @property
     def idle(self) -> Integers:
         """Free amount of each resource, in the order of `Running.free`. O(running jobs)."""
-        has = np.array([self.room.processors, *(getattr(self.room, unit) for unit in self.further)], dtype=np.int64)
+        has = np.array(self.amounts, dtype=np.int64)
         for row in self.suspended.values():
             has[1:] -= row[START + 1 :]
         idle: Integers = has - self.running.sizes.sum(axis=0)
@@ -266,7 +271,7 @@ class PoolScheduler:
 
     def resize(self, changed: CapacityChanged) -> None:
         """Change the capacity of the pool. The policy sees the event as if the pool were the machine."""
-        self.room = self.room.changed(changed.processors, changed.memory, changed.gpus)
+        self.capacity = self.capacity.changed(changed.processors, changed.memory, changed.gpus)
         self.observe(changed.model_copy(update={"pool": None}) if changed.pool else changed)
 
     def decide(self, point: SchedulingPoint) -> Sequence[Output]:
@@ -279,7 +284,7 @@ class PoolScheduler:
         """
         if self.further:
             self.running.idle[:] = self.idle
-        free = self.room.processors - self.used
+        free = self.capacity.processors - self.used
         decisions = self.policy.schedule(point.time, self.queue, self.running, free)
         if len(decisions):  # a policy must return a sequence: the check would use up an iterator
             taken = sum([decision.processors for decision in decisions if type(decision) is Start])
@@ -309,9 +314,9 @@ class PoolScheduler:
             "forecaster": self.forecaster and self.forecaster.snapshot(),
         }
 
-    def restore(self, state: dict[str, Any], room: PoolCapacity) -> None:
+    def restore(self, state: dict[str, Any], capacity: PoolCapacity) -> None:
         """Restore the state that `snapshot` returned, and a capacity."""
-        self.room = room
+        self.capacity = capacity
         self.policy.restore(state["policy"])
         self.histograms.restore(state["histograms"])
         self.queue.restore(state["queue"])

@@ -63,7 +63,7 @@ def _machine(run: StageHandler, sampling: Sampling, time: int) -> Samples:
     longest = min(waiting, key=lambda job: (job.since, job.job_number), default=None)
     yield names.LONGEST_WAIT, (), 0 if longest is None else time - longest.since
     yield names.LONGEST_WAITING_JOB, (), NOBODY if longest is None else longest.job_number
-    for reason, count in reasons_for_waiting(run.rooms, waiting, running.values()).items():
+    for reason, count in reasons_for_waiting(run.capacities, waiting, running.values()).items():
         yield names.WAITING_REASONS, (reason,), count
 
 

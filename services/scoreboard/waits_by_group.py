@@ -99,7 +99,7 @@ class WaitsByGroup:
 
 
 def reasons_for_waiting(
-    rooms: Iterable[PoolCapacity], waiting: Iterable[JobSubmitted], running: Iterable[RunningJob]
+    capacities: Iterable[PoolCapacity], waiting: Iterable[JobSubmitted], running: Iterable[RunningJob]
 ) -> Counter[str]:
     """Return how many jobs wait for each reason, zero included; memory and GPUs only where they limit jobs.
 
@@ -109,7 +109,7 @@ def reasons_for_waiting(
     >>> reasons_for_waiting([PoolCapacity(8)], [job], [])["fits, others go first"]
     1
     """
-    sizes = list(rooms)
+    sizes = list(capacities)
     free = [[0 if amount is None else amount for amount in size] for size in sizes]
     for held in running:
         if held.suspended is None:

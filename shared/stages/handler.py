@@ -41,7 +41,7 @@ class StageHandler:
 
     def share(self, log: RunLog) -> None:
         """Use `log` to check events from now on. It must be at the same position as the handler's own log."""
-        self.checked, self.jobs, self.rooms = log, log.jobs, log.rooms
+        self.checked, self.jobs, self.capacities = log, log.jobs, log.capacities
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Handle `envelope`, and return the envelope to forward.
@@ -136,11 +136,11 @@ class StageHandler:
     @property
     def processors(self) -> int:
         """The number of processors that the machine has now."""
-        return self.rooms.processors
+        return self.capacities.processors
 
     def processors_after(self, changed: CapacityChanged) -> int:
         """Return how many processors the machine has after a change of one of its pools."""
-        return self.processors - self.rooms[changed.pool or 0].processors + changed.processors
+        return self.processors - self.capacities[changed.pool or 0].processors + changed.processors
 
     @property
     def time(self) -> int:

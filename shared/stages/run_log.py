@@ -53,7 +53,7 @@ class RunLog:
         self.time = opened.time
         self.closed = False
         self.jobs = JobsInSystem()
-        self.rooms = MachineCapacity(opened.processors, opened.pools or ())
+        self.capacities = MachineCapacity(opened.processors, opened.pools or ())
         self._opened = opened
         self._readers = 1
         self._through = 0
@@ -119,17 +119,17 @@ class RunLog:
 
     def position(self) -> tuple[Any, ...]:
         """Return the state of the run, for comparison with another log."""
-        return self.time, self.closed, list(self.rooms), self.jobs.waiting, self.jobs.running
+        return self.time, self.closed, list(self.capacities), self.jobs.waiting, self.jobs.running
 
     def snapshot(self) -> dict[str, Any]:
         """Return the state of the run as plain values."""
-        state = {"time": self.time, "closed": self.closed, "rooms": self.rooms.snapshot()}
+        state = {"time": self.time, "closed": self.closed, "capacities": self.capacities.snapshot()}
         return state | {"jobs": self.jobs.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state that `snapshot` returned."""
         self.time, self.closed = state["time"], state["closed"]
-        self.rooms.restore(state["rooms"])
+        self.capacities.restore(state["capacities"])
         self.jobs.restore(state["jobs"])
         self._event, self._through = None, 0
 
@@ -138,14 +138,16 @@ class RunLog:
         opened = self._opened
         if opened.pools or event.requested_processors > opened.processors or event.pool:
             asked = event.requested_processors, event.memory, event.gpus
-            self.rooms.require(f"job {event.job_number} requests", event.pool, asked)
+            self.capacities.require(f"job {event.job_number} requests", event.pool, asked)
 
     def _changed(self, event: JobChanged) -> tuple[JobSubmitted, JobSubmitted] | tuple[RunningJob, RunningJob]:
         job = self.jobs.require_known(event)
         now = job.submitted if isinstance(job, RunningJob) else job
         new = now.model_copy(update=new_request(event))
         pool = now.pool if isinstance(job, RunningJob) else new.pool  # a running job stays where it is
-        self.rooms.require(f"job {event.job_number} changed to", pool, (new.requested_processors, new.memory, new.gpus))
+        self.capacities.require(
+            f"job {event.job_number} changed to", pool, (new.requested_processors, new.memory, new.gpus)
+        )
         if isinstance(job, RunningJob):
             return job, job.changed(event)
         if not only_priority(event):  # the job counts as submitted now, but keeps the beginning of its wait
@@ -155,14 +157,14 @@ class RunLog:
     def _started(self, event: JobStarted) -> JobSubmitted:
         job = self.jobs.require_waiting(event)
         if self._opened.pools or event.processors > self._opened.processors:
-            self.rooms.require(f"job {event.job_number} starts on", job.pool, (event.processors, None, None))
+            self.capacities.require(f"job {event.job_number} starts on", job.pool, (event.processors, None, None))
         return job
 
     def _capacity(self, event: CapacityChanged) -> None:
-        self.rooms.require(f"a change at {event.time} of", event.pool)
+        self.capacities.require(f"a change at {event.time} of", event.pool)
 
     def _resize(self, event: CapacityChanged, known: None) -> None:
-        self.rooms.change(event.pool or 0, PoolCapacity(event.processors, event.memory, event.gpus))
+        self.capacities.change(event.pool or 0, PoolCapacity(event.processors, event.memory, event.gpus))
 
     def _close(self, event: ClusterClosed, known: None) -> None:
         self.closed = True

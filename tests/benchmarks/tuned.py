@@ -42,14 +42,14 @@ class Watched(SimulatedMachines):
         super().advance(now, queue, running)
         self.seconds.append(time.process_time() - began)
 
-    def settle(self, now: int) -> None:
+    def add_results(self, now: int) -> None:
         """Count the jobs that have ended on all machines, and note what they came to."""
         size, facts = self.jobs.size, self.jobs.facts
         done = (self.ends[:, :size] >= 0).all(axis=0)
         submitted, users, run_times, started = (facts[row, :size][done] for row in (SUBMITTED, USER, RUN_TIME, STARTED))
         waits = np.vstack((started, self.starts[:, :size][:, done])) - submitted
         self.found.append(np.vstack((submitted, users, run_times, waits)))
-        super().settle(now)
+        super().add_results(now)
 
 
 def standing(found: Floats) -> MemberComparison:

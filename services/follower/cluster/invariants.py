@@ -79,7 +79,7 @@ def first_broken(
     events: Iterable[Event],
     lives: KnownLives,
     seen: Mapping[LifeKey, JobObservation],
-    rooms: ObservedCapacity,
+    capacity: ObservedCapacity,
     oversubscribed: Iterable[int],
 ) -> Broken | None:
     """Return the first invariant that pending events would break; None if they break none. O(lives + events).
@@ -107,9 +107,9 @@ def first_broken(
                 return Broken(life, f"its life {other.number} still runs", moment(event), other=other)
             pool = pools.get(number, life.asked.get("pool") or 0)
             held.begin(life, pool, event.processors)
-            excess = held.of_pool[pool] - rooms.configured[pool]
+            excess = held.of_pool[pool] - capacity.configured[pool]
             if excess > 0 and pool not in shared and excess > held.of_over(pool, seen, moment(event)):
-                name, has = rooms.parts.pools[pool].name, rooms.configured[pool]
+                name, has = capacity.parts.pools[pool].name, capacity.configured[pool]
                 reason = f"jobs would hold {held.of_pool[pool]:,} processors of pool {quote(name)}, which has {has:,}"
                 return Broken(life, reason, moment(event), pool)
         elif isinstance(event, JobEnded):

@@ -86,7 +86,7 @@ class SourceLoad:
             )
             log.warning("jobs left out so far: %s", "; ".join(reasons))
         self.left_out = left_out
-        if (unknown := mirror.rooms.unknown) != self.left_out_partitions:
+        if (unknown := mirror.capacity.unknown) != self.left_out_partitions:
             self.left_out_partitions = unknown
             if unknown:
                 log.warning(

@@ -88,7 +88,7 @@ class Mirror:
         self._missing: dict[LifeKey, int] = {}
         self._after_unknown: dict[LifeKey, int] = {}
         self.lives = KnownLives()
-        self.rooms = ObservedCapacity(parts)
+        self.capacity = ObservedCapacity(parts)
         self._observations: dict[LifeKey, JobObservation] = {}
         self._shown: set[LifeKey] = set()
         self.picture: list[JobObservation] | None = None
@@ -98,7 +98,7 @@ class Mirror:
     @property
     def parts(self) -> MachineParts:
         """Pools of the cluster, and the known partitions and nodes of each."""
-        return self.rooms.parts
+        return self.capacity.parts
 
     def take(self, observations: Iterable[JobObservation], at: int, *, whole: bool = False) -> None:
         """Apply observations of time `at`. A `whole` snapshot has every job that waits or runs.
@@ -184,7 +184,7 @@ class Mirror:
         for key, observation in list(self._observations.items()):
             life = self.lives.by_key[key]
             pool = self.parts.pool_of(observation.node_list, observation.partition)
-            if not life.in_system and (pool is None or not self.rooms.fits(observation, pool)):
+            if not life.in_system and (pool is None or not self.capacity.fits(observation, pool)):
                 continue  # the job waits here until the growth of its pool is published
             self.names.note_life(life.number, key)
             asked = self.names.asked(observation, pool) | {"priority": order.get((key.submit, life.number))}
@@ -200,7 +200,7 @@ class Mirror:
 
             due += [(event.time, PLACE[type(event)], life.number, event) for event in events]
 
-        due += [(until, PLACE[CapacityChanged], change.pool or 0, change) for change in self.rooms.changes(until)]
+        due += [(until, PLACE[CapacityChanged], change.pool or 0, change) for change in self.capacity.changes(until)]
         for time in {time for time, *_ in due} | ({until} if beat else set()):
             due.append((time, PLACE[SchedulingPoint], 0, SchedulingPoint(time=time)))
         due.sort(key=lambda row: row[:3])
@@ -231,7 +231,7 @@ class Mirror:
         After `LAG` seconds, a pool without enough processors is taken to be oversubscribed. Another life that still
         runs is taken to have ended.
         """
-        broken = first_broken(events, self.lives, self._observations, self.rooms, self._oversubscribed)
+        broken = first_broken(events, self.lives, self._observations, self.capacity, self._oversubscribed)
         if broken is None:
             self._held_back.clear()
             return False
@@ -265,7 +265,7 @@ class Mirror:
         """Apply a published event."""
         self.now = max(self.now, event.time)
         if isinstance(event, CapacityChanged):
-            self.rooms.published(event)
+            self.capacity.published(event)
         elif isinstance(event, JobSubmitted | OfJob):
             life = self.lives.by_number.get(event.job_number)
             if isinstance(event, JobSubmitted):
@@ -305,7 +305,7 @@ class Mirror:
                     self._after_unknown.pop(after.key, None)
         elif life.reported == "left out":
             self._reconsider(life, observation, at)
-        elif life.open and self.rooms.unusable(observation) is not None:  # keep the earlier resources of the life
+        elif life.open and self.capacity.unusable(observation) is not None:  # keep the earlier resources of the life
             observation = as_before(
                 observation, self._observations.get(observation.key) or published_observation(life, self.parts)
             )
@@ -330,7 +330,7 @@ class Mirror:
 
     def _unusable(self, life: JobLife, observation: JobObservation) -> str | None:
         """Return the reason why a life cannot be published; None if it can."""
-        return "without a number of its own" if life.number > MAX_INTEGER else self.rooms.unusable(observation)
+        return "without a number of its own" if life.number > MAX_INTEGER else self.capacity.unusable(observation)
 
     def _judge(self, life: JobLife, observation: JobObservation, at: int | None) -> None:
         """Leave out a new life that cannot be emitted. Put it in doubt if its previous life is unknown."""
@@ -385,12 +385,12 @@ class Mirror:
         state = {
             **{name: getattr(self, name) for name in COUNTS},
             "lives": [life.snapshot() for life in self.lives if life.reported != "nothing" or (seen and life.open)],
-            "rooms": self.rooms.snapshot(),
+            "rooms": self.capacity.snapshot(),
             "left_out": dict(self.left_out),
         }
         if seen:
             state["seen"] = [observation.plain() for observation in self._observations.values()]
-            state["rooms_seen"] = self.rooms.snapshot(seen=True)
+            state["rooms_seen"] = self.capacity.snapshot(seen=True)
         return state
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -400,7 +400,7 @@ class Mirror:
         for name in COUNTS:
             setattr(self, name, state.get(name, 0))
         self.left_out = Counter(state["left_out"])
-        self.rooms.restore(state["rooms"], state.get("rooms_seen"))
+        self.capacity.restore(state["rooms"], state.get("rooms_seen"))
         self._observations = {
             observation.key: observation for observation in map(JobObservation.of_plain, state.get("seen", ()))
         }

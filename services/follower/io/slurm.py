@@ -202,7 +202,7 @@ class SlurmSource(Mirrored):
         mirror, zero, now = self.mirror, self._zero, await self._clock()
         machine = await self._asked.machine()
         observations = await self._believed_jobs(machine)
-        mirror.rooms.see(machine.nodes)
+        mirror.capacity.see(machine.nodes)
         mirror.take(shifted(observations, zero), now - zero, whole=True)
         if mirror.doubts:
             try:

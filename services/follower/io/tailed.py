@@ -129,7 +129,7 @@ class Tailed(Mirrored, ABC):
                 raise ValueError(f"longer than {MAX_LINE_LENGTH:,} bytes")
             seen = self.read(line.text.decode(errors="replace"))
             if seen.pool is not None and seen.room is not None:
-                self.mirror.rooms.see_pool(seen.pool, seen.room)
+                self.mirror.capacity.see_pool(seen.pool, seen.room)
         except ValueError as error:
             self.load.refused += 1
             log.warning("%s is ignored: %s", line.where, truncate(str(error)))

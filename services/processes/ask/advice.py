@@ -242,10 +242,10 @@ def _require_room(handler: StageHandler, job: JobSubmitted) -> int:
     first = pools[at] if pools else PoolCapacity(handler.opened.processors)
     sizes = {"processors": job.requested_processors, "memory": job.memory, "gpus": job.gpus}
     for name, asked in sizes.items():
-        has = [getattr(room, name) for room in (handler.rooms[at], first) if getattr(room, name) is not None]
+        has = [amount for pool in (handler.capacities[at], first) if (amount := getattr(pool, name)) is not None]
         if asked is not None and has and asked > max(has):
             raise Unanswerable(422, f"the job requests {asked} {UNITS[name]}; {where} has {max(has)}", name)
-    return max(handler.rooms[at].processors, first.processors)
+    return max(handler.capacities[at].processors, first.processors)
 
 
 def predicted_job(handler: PredictsRunTimes, job: JobSubmitted, accepted: float, largest: int) -> PredictedJob:

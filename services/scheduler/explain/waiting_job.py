@@ -131,10 +131,9 @@ def waiting(
     }
     if what_if is not None and number in what_if.started:
         return fields | {"waits_for": "pass"}
-    has = [pool.room.processors, *(getattr(pool.room, unit) for unit in pool.further)]
-    for what, asks, all_there_is, free in zip(("processors", *pool.further), size, has, line.idle, strict=True):
+    for what, asks, total, free in zip(("processors", *pool.further), size, pool.amounts, line.idle, strict=True):
         if asks > max(free, 0):
-            short = asks > (all_there_is or 0)
+            short = asks > total
             fields |= {"waits_for": "capacity" if short else what, "asked": int(asks), "free": int(free)}
             break
     else:

@@ -72,7 +72,7 @@ def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -
     Parameters
     ----------
     totals, waits, counts
-        See `settle`.
+        See `add_results`.
     """
     first = totals[0]
     shares = np.where(first > 0, totals / np.where(first > 0, first, 1.0), 1.0)
@@ -206,7 +206,7 @@ class Tuned(Policy):
         """
         shadows, every = self.shadows, self.settings.every
         self.next_choice += every * ((now - self.next_choice) // every + 1)
-        shadows.settle(now)
+        shadows.add_results(now)
         jobs = int(shadows.counts.sum())
         if jobs < self.settings.least:
             return []

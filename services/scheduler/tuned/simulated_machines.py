@@ -34,11 +34,11 @@ from shadowtime.shared.kernels import Flags, Floats, FloatTable, Integers, Integ
 from shadowtime.shared.messages import CapacityChanged, ClusterOpened, Event
 from shadowtime.shared.statistics import RUN_TIME_FLOOR
 
-# Results of the simulated machines on the settled jobs: those that have ended on all machines.
+# Results of the simulated machines on the jobs that count: those that have ended on all machines.
 
 SLOWDOWN, WAIT, TAIL, LONGEST = range(4)
-"""Columns of the results of each machine on the settled jobs: sums of bounded slowdowns, of waits and of a power of the
-waits; longest wait."""
+"""Columns of the results of each machine on the jobs that count: sums of bounded slowdowns, of waits and of a power of
+the waits; longest wait."""
 
 POWER = 16.0
 """Exponent of the waits in `TAIL`. The power mean is near the longest waits, yet depends on all long waits."""
@@ -50,7 +50,7 @@ FLOOR = int(RUN_TIME_FLOOR)
 
 
 @kernel
-def settle(
+def add_results(
     known: KnownTables, users: Integers, machines: Machines, totals: FloatTable, waits: FloatTable, counts: Floats
 ) -> Flags:
     """Add the results of the jobs that have ended on all machines; return a flag for each job.
@@ -66,16 +66,16 @@ def settle(
         Results of each machine, in columns `SLOWDOWN` to `LONGEST`; sum of waits of each machine and user; jobs
         of each user. All are changed in place.
     """
-    settled: Flags = np.ones(known.jobs, dtype=np.bool_)
+    done: Flags = np.ones(known.jobs, dtype=np.bool_)
     for member in range(len(totals)):
         for job in range(known.jobs):
-            settled[job] = settled[job] and machines.ends[member, job] >= 0
+            done[job] = done[job] and machines.ends[member, job] >= 0
     for job in range(known.jobs):
-        if settled[job] and known.withdrawn[job] < 0:
+        if done[job] and known.withdrawn[job] < 0:
             counts[users[job]] += 1.0
     for member in range(len(totals)):
         for job in range(known.jobs):
-            if settled[job] and known.withdrawn[job] < 0:
+            if done[job] and known.withdrawn[job] < 0:
                 wait = machines.starts[member, job] - known.submit_times[job]
                 slowdown = (wait + known.run_times[job]) / max(known.run_times[job], FLOOR)
                 totals[member, SLOWDOWN] += max(slowdown, 1.0)
@@ -84,7 +84,7 @@ def settle(
                 totals[member, LONGEST] = max(totals[member, LONGEST], float(wait))
                 waits[member, users[job]] += wait
 
-    return settled
+    return done
 
 
 @kernel
@@ -177,7 +177,7 @@ class SimulatedMachines:
         """Apply the recorded events, and run every machine as far as facts are known."""
         jobs = self.jobs
         if jobs.size + len(jobs.news) > MAX_OPEN:
-            self.settle(now)
+            self.add_results(now)
         jobs.take_in(now, queue, running)
         self._grow()
         advance(now, jobs.known, self.capacity, self.members, self._machines, MACHINE_STEPS)
@@ -207,13 +207,13 @@ class SimulatedMachines:
             self.capacity = np.ascontiguousarray(self.capacity[:, over:])
             self.counters[:, CHANGED] -= over
 
-    def settle(self, now: int) -> None:
+    def add_results(self, now: int) -> None:
         """Add the results of jobs that have ended on all machines, and drop these jobs."""
         jobs = self.jobs
         jobs.give_up(now)
         self.waits = grown(self.waits, min(len(jobs.users), MAX_USERS) + 1)
         self.counts = np.append(self.counts, np.zeros(self.waits.shape[1] - len(self.counts)))
-        done = settle(jobs.known, jobs.user_rows, self._machines, self.totals, self.waits, self.counts)
+        done = add_results(jobs.known, jobs.user_rows, self._machines, self.totals, self.waits, self.counts)
         places = np.cumsum(~done) - 1
         for table, count in ((self.waiting, WAITS), (self.running, RUNS)):
             for row, held in zip(table, self.counters[:, count], strict=True):

@@ -40,7 +40,7 @@ class PairedLogs:
         self.both = SideBySide()
         self.both.capacity(opened.time, opened.processors)
         self._key = key_of(opened.seed, opened.cluster)
-        self._rooms = MachineCapacity(opened.processors, opened.pools or ())
+        self._capacities = MachineCapacity(opened.processors, opened.pools or ())
         self._takes_over = takes_over
         self._before: dict[int, int] = {}  # processors of jobs that run before the shadow takes over
         self._on: tuple[dict[int, int], dict[int, int]] = ({}, {})
@@ -49,8 +49,8 @@ class PairedLogs:
     def real(self, event: Event) -> None:
         """Apply the next event of the cluster's log."""
         if isinstance(event, CapacityChanged):
-            self._rooms.change(event.pool or 0, PoolCapacity(event.processors, event.memory, event.gpus))
-            self.both.capacity(event.time, self._rooms.processors)
+            self._capacities.change(event.pool or 0, PoolCapacity(event.processors, event.memory, event.gpus))
+            self.both.capacity(event.time, self._capacities.processors)
         elif event.time < self._takes_over:
             self._early(event)
         else:
@@ -120,7 +120,7 @@ class PairedLogs:
     def snapshot(self) -> Any:
         """Return the state as plain values, without the state of the attribute `both`."""
         return {
-            "rooms": self._rooms.snapshot(),
+            "rooms": self._capacities.snapshot(),
             "before": list(self._before.items()),
             "on": [list(on.items()) for on in self._on],
         }
@@ -128,7 +128,7 @@ class PairedLogs:
     def restore(self, state: Any, both: Any) -> None:
         """Restore the states that `snapshot` and `both.snapshot` returned."""
         self.both.restore(both)
-        self._rooms.restore(state["rooms"])
+        self._capacities.restore(state["rooms"])
         self._before = dict(state["before"])
         real, shadow = map(dict, state["on"])
         self._on = real, shadow

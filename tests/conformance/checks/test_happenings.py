@@ -265,7 +265,7 @@ def test_the_shadow_of_the_member_that_decides_is_the_run_whoever_leaves(
     patience = {number: seconds for number, seconds in cancelled.items() if number != 1000}
     keys = "orders=spf,thresholds=40,overtaken=0.5,patience=1,least=1000000"
     events, policy = played(Cancelling(jobs, patience), f"tuned:{keys}")
-    policy.shadows.settle(0)
+    policy.shadows.add_results(0)
     begun = {event.job_number: event.time for event in events if isinstance(event, JobStarted)}
     submissions = {job.job_number: job.submit_time for job in jobs}
     assert policy.shadows.counts.sum() == len(begun)

@@ -233,10 +233,10 @@ def test_jobs_never_hold_more_than_the_pool_has_but_where_slurm_shares_processor
 
 def test_a_draining_node_still_runs_its_jobs() -> None:
     seen = mirror()
-    seen.rooms.see([Node(name, ("batch",), 8, 0, 0, usable=4, held=4) for name in ("n05", "n08")])
+    seen.capacity.see([Node(name, ("batch",), 8, 0, 0, usable=4, held=4) for name in ("n05", "n08")])
     runs = [job(RAN, JobID=str(number), ArrayJobID=str(number), NumCPUs="4") for number in (1, 2, 3)]
     look(seen, 1795724110, *runs)
-    assert (seen.held_back, seen.rooms.configured) == (0, [16])
+    assert (seen.held_back, seen.capacity.configured) == (0, [16])
 
 
 def test_a_partition_that_is_made_later_is_followed() -> None:
@@ -244,8 +244,8 @@ def test_a_partition_that_is_made_later_is_followed() -> None:
     fresh = job(AGAIN, Partition="fresh", EligibleTime="1795724128", RestartCnt="0")
     assert look(seen, 1795724135, fresh) == []
     assert seen.named == {"on a node and in a partition of no pool": ["3813 in 'fresh'"]}
-    seen.rooms.see([Node("n08", ("batch", "fresh"), 8, 0, 0, 8), Node("x", ("elsewhere",), 8, 0, 0, 8)])
-    assert (seen.parts.of_partition["fresh"], seen.rooms.unknown) == (0, frozenset({"elsewhere"}))
+    seen.capacity.see([Node("n08", ("batch", "fresh"), 8, 0, 0, 8), Node("x", ("elsewhere",), 8, 0, 0, 8)])
+    assert (seen.parts.of_partition["fresh"], seen.capacity.unknown) == (0, frozenset({"elsewhere"}))
     assert kinds(look(seen, 1795724150, fresh))[0][:2] == (JobSubmitted, 3813)
 
 

@@ -138,9 +138,9 @@ def test_what_cannot_be_told_is_left_out_and_counted() -> None:
 def test_nodes_come_and_go() -> None:
     seen = mirror()
     node = Node("n1", ("batch",), 8, 2000, 0, 8)
-    seen.rooms.see([node, replace_node(node, "n2", 0), Node("x9", ("other",), 8, 2000, 0, 8)])
+    seen.capacity.see([node, replace_node(node, "n2", 0), Node("x9", ("other",), 8, 2000, 0, 8)])
     assert look(seen, 20) == [CapacityChanged(time=19, processors=8, pool=0, memory=4000)]
-    seen.rooms.see([node, replace_node(node, "n2", 8), replace_node(node, "new", 8)])
+    seen.capacity.see([node, replace_node(node, "n2", 8), replace_node(node, "new", 8)])
     assert look(seen, 35) == [CapacityChanged(time=34, processors=24, pool=0, memory=6000)]
 
 

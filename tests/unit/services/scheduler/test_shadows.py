@@ -105,7 +105,7 @@ def test_a_shadow_machine_does_what_a_replay_does(jobs: Workload, size: int, shr
     jobs = workload(8, [*rows, TraceRow(1000, rows[-1].submit_time + 2000, 1, 5, 5)])  # all have caught up by then
     policy = told(f"tuned:{KEYS},least=1,every=7", jobs, "requested", capacity).policy
     assert isinstance(policy, Tuned)
-    policy.shadows.settle(0)
+    policy.shadows.add_results(0)
     assert policy.shadows.counts.sum() == len(jobs)
     for row, member in enumerate(policy.portfolio):
         spec = "easy" if row == 0 else guarded(*MEMBERS[row - 1])
@@ -216,7 +216,7 @@ def shadow_of_the_run(jobs: Workload, keys: str, runtime: str) -> tuple[float, i
     jobs = workload(8, [*rows, TraceRow(1000, rows[-1].submit_time + 2000, 1, 5, 5)])  # all have caught up by then
     events, policy = told(f"tuned:{keys},least=1000000", jobs, runtime)
     assert isinstance(policy, Tuned)
-    policy.shadows.settle(0)
+    policy.shadows.add_results(0)
     assert policy.shadows.counts.sum() == len(jobs)
     submitted = {job.job_number: job.submit_time for job in jobs}
     return policy.shadows.totals[1, WAIT], sum(time - submitted[number] for number, time in starts(events).items())
@@ -275,7 +275,7 @@ def test_a_job_that_never_ends_keeps_no_other_from_being_counted() -> None:
         for news in shadows.jobs.news.get(lost, ()):
             news.run_time = None
     assert shadows is not None
-    shadows.settle(0)
+    shadows.add_results(0)
     assert shadows.jobs.size <= 3
     assert shadows.counts.sum() == len(jobs) - shadows.jobs.size
 

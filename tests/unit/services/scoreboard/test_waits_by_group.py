@@ -39,9 +39,9 @@ def runs(processors: int, suspended: int | None = None, **fields: object) -> Run
 )
 def test_a_job_waits_for_the_first_reason_that_applies(waiting: JobSubmitted, reason: str) -> None:
     """Of two pools, the first has 2 of 8 processors and 50 of 100 MiB free, the second no GPU. One job is suspended."""
-    rooms = [PoolCapacity(8, 100, None), PoolCapacity(4, None, 2)]
+    capacities = [PoolCapacity(8, 100, None), PoolCapacity(4, None, 2)]
     running = [runs(6, memory=50), runs(2, suspended=5), runs(1, pool=1, gpus=2)]
-    counts = reasons_for_waiting(rooms, [waiting], running)
+    counts = reasons_for_waiting(capacities, [waiting], running)
     assert {name for name, count in counts.items() if count} == {reason}
     assert len(counts) == 6, "every reason that can apply is told, or a chart would not fall back to 0"
 
