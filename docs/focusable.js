@@ -4,3 +4,6 @@ document$.subscribe(() =>
     for (const region of document.querySelectorAll(".md-typeset__scrollwrap, pre > code")) region.tabIndex = 0;
   }),
 );
+
+// The theme stores the colours of the first visit. Forget them, so that each visit follows the system.
+addEventListener("pagehide", () => localStorage.removeItem(__md_scope.pathname + ".__palette"))

@@ -308,6 +308,13 @@ def test_a_module_takes_what_it_is_told(words: tuple[str, ...]) -> None:
         assert {each for each in arguments if each.startswith("--")} <= set(help_of(module).split())
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_no_empty_line_is_within_a_table(page: str) -> None:
+    """The rows below it would be shown as text."""
+    outside = re.sub(r"^```.*?^```", "", PAGES[page], flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^\n(\|.*)\n(?!\|[ :-]*-)", outside, re.MULTILINE) == []
+
+
 def spans() -> Iterator[tuple[str, str]]:
     for name, page in PAGES.items():
         outside = re.sub(r"```.*?```", "", page, flags=re.DOTALL)

@@ -14,6 +14,10 @@ from tests.support.patience import PATIENCE
 
 LOOKS = [(width, dark) for width in (1280, 390) for dark in (False, True)]
 READY = "[...document.querySelectorAll('.md-typeset__scrollwrap, pre > code')].every(region => region.tabIndex === 0)"
+SPELT = """[...document.querySelectorAll('td code')].filter(
+    name => name.textContent.length > 4 && name.textContent.length < 4 * name.getClientRects().length
+).map(name => name.textContent)"""
+"""Names in tables that stand on so many lines that a line has three letters or fewer."""
 PAGES = ("index.html", "results/index.html", "queue/index.html", "reference/specs/index.html", "glossary/index.html")
 
 
@@ -39,6 +43,7 @@ def test_pages_look_right_everywhere(tmp_path: Path) -> None:
                     await page.wait_for(READY)
                     assert await page.accessibility(every=True) == [], (name, width, dark)
                     assert await page.wider_than_screen() <= 0, (name, width, dark)
+                    assert await page.evaluate(SPELT) == [], (name, width, dark)
                 background = await page.evaluate("getComputedStyle(document.body).backgroundColor")
                 assert (background == "rgb(255, 255, 255)") != dark
         await runner.cleanup()
