@@ -20,7 +20,7 @@ from shadowtime.services.scheduler.tuned.simulated_machines import (
     worst_user,
 )
 from shadowtime.shared.chance import key_of, uniform
-from shadowtime.shared.kernels import Floats, FloatTable
+from shadowtime.shared.kernels import Flags, Floats, FloatTable
 from shadowtime.shared.messages import DIGITS, CapacityChanged, Chosen, ClusterOpened, Event, Standing
 
 # Choice of the deciding member of a portfolio: the one with the best results so far, longest waits included.
@@ -99,6 +99,9 @@ def leader(losses: Floats, perturbations: Floats) -> int:
     return int(np.argmin(losses + perturbations))
 
 
+TRIED = 3
+"""A threshold is chosen only after the run has lasted for so many times as long: before, no job has shown its price."""
+
 SLOWDOWN_SHARES = {"slowdown": 1.0, "wait": 0.0, "weighted": 0.5}
 
 
@@ -107,8 +110,9 @@ class Tuned(Policy):
 
     Each member simulates the jobs of the run on a simulated machine, as far as the needed facts are known. A shadow
     machine has processors only; real decisions consider all resources. Members are compared on the jobs that have ended
-    on all machines. When the member changes, waiting jobs keep their counts of overtaking work, and the job that has
-    waited longest keeps its promise. O(queue log queue + running log running) per pass, and as much for each instant of
+    on all machines. A member is chosen only after the run has lasted for `TRIED` times its threshold. When the member
+    changes, waiting jobs keep their counts of overtaking work, and the job that has waited longest keeps its promise.
+    O(queue log queue + running log running) per pass, and as much for each instant of
     each simulated machine.
 
     References
@@ -127,6 +131,10 @@ class Tuned(Policy):
         self.shadows = SimulatedMachines(self.portfolio, settings)
         self.overtaken = BypassedWork()
         self.processors = 0
+        self.begin = 0
+        """When the run began, in seconds."""
+        self.thresholds: Floats = np.array([0.0, *(member.settings.threshold for member in self.portfolio[1:])])
+        """The threshold of each member, in seconds. EASY, the first, has none."""
         self.first_member = min(1, len(self.portfolio) - 1)
         """Index of the member with the first order and the first threshold, which decides until the first choice."""
         self.member = self.first_member
@@ -143,7 +151,7 @@ class Tuned(Policy):
         for entry in self.passes:
             entry.ordering.open(opened)
         self.shadows.open(opened)
-        self.processors = opened.processors
+        self.processors, self.begin = opened.processors, opened.time
         self.next_choice = opened.time + self.settings.every
         draws = uniform(key_of(opened.seed, opened.cluster), np.arange(len(self.portfolio)), 0)
         self.perturbations = -np.log(1.0 - draws) * self.settings.perturbation
@@ -211,11 +219,14 @@ class Tuned(Policy):
         if jobs < self.settings.least:
             return []
         comparison = compare(shadows.totals, shadows.waits, shadows.counts, self.aims)
-        self.member = leader(comparison.losses, self.perturbations)
-        return [Chosen(member=self.portfolio[self.member].name, jobs=jobs, standings=self._standings(comparison))]
+        tried: Flags = self.thresholds * TRIED <= now - self.begin
+        self.member = leader(np.where(tried, comparison.losses, math.inf), self.perturbations)
+        standings = self._standings(comparison, tried)
+        return [Chosen(member=self.portfolio[self.member].name, jobs=jobs, standings=standings)]
 
-    def _standings(self, comparison: MemberComparison) -> tuple[Standing, ...]:
-        weights = np.exp((comparison.losses.min() - comparison.losses) / self.settings.perturbation)
+    def _standings(self, comparison: MemberComparison, tried: Flags) -> tuple[Standing, ...]:
+        least = comparison.losses[tried].min()
+        weights = np.exp(np.minimum(least - comparison.losses, 0.0) / self.settings.perturbation) * tried
         columns = (*comparison, weights / weights.sum())
         names = "slowdown", "wait", "longest_wait", "worst_user", "loss", "weight"
         rows = np.stack(columns).T.round(DIGITS).tolist()

@@ -192,6 +192,23 @@ def test_what_was_promised_under_one_member_is_kept_under_the_next() -> None:
     assert start(1, 2) == start(1, 1)
 
 
+def test_a_threshold_is_chosen_after_the_run_has_lasted_three_times_as_long() -> None:
+    """Small jobs overtake a large one; no member without a limit may decide before its limit could have counted."""
+    rows = [TraceRow(number, 2 * number, 3, 10, 10) for number in range(1, 200)]
+    events, policy = told("tuned:orders=sqf,thresholds=20+100,every=10,least=1", workload(8, rows))
+    assert isinstance(policy, Tuned)
+    least = dict(zip([member.name for member in policy.portfolio], 3 * policy.thresholds, strict=True))
+    choices = [
+        (event.time, event.chosen) for event in events if isinstance(event, Decided) and event.chosen is not None
+    ]
+    made = [(time, choice) for time, choice in choices if choice.standings]
+    assert {choice.member for _, choice in made} - {"easy"}, "a member with a threshold was chosen"
+    for time, choice in made:
+        assert least[choice.member] <= time
+        assert sum(standing.weight for standing in choice.standings) == pytest.approx(1.0, abs=1e-3)
+        assert all(standing.weight == 0 for standing in choice.standings if least[standing.member] > time)
+
+
 @given(jobs=workloads(), cut=st.floats(0, 1))
 @examples(40)
 def test_a_restored_policy_goes_on_as_if_never_interrupted(jobs: Workload, cut: float) -> None:
