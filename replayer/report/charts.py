@@ -204,11 +204,6 @@ def lines(names: Iterable[str]) -> str:
     return legend([(f"line {series(number)}", name) for name, number in _numbered(names)])
 
 
-def fills(names: Iterable[str]) -> str:
-    """Return the legend of areas."""
-    return legend([(f"fill {series(number)}", name) for name, number in _numbered(names)])
-
-
 def dots(names: Iterable[str]) -> str:
     """Return the legend of dots."""
     return _legend((_dot(13, 6, number), name) for name, number in _numbered(names))

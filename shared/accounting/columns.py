@@ -77,12 +77,12 @@ class CellColumn:
     def numbers(
         self, parse: Callable[[Any], int | None], plain: Callable[[Integers], Integers] | None = None
     ) -> tuple[Integers, list[int]]:
-        """Return the number of each cell, shape (n,), and the rows of unreadable cells. These are `UNKNOWN`.
+        """Return the number of each cell, shape (n,), and the rows of unreadable cells, whose number is `UNKNOWN`.
 
         Parameters
         ----------
         plain
-            A faster function for the case that all cells are whole numbers, for `parse`; None if there is none.
+            A faster function that replaces `parse` if all cells are whole numbers; None if there is none.
         """
         if plain is not None and (whole := self._whole) is not None:
             return plain(whole), []

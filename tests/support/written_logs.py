@@ -83,8 +83,8 @@ class WrittenFile(NamedTuple):
 class Writing(NamedTuple):
     """A format: its writer, and what it keeps of a job.
 
-    `keeps` is whether the format has a job at all, `waits` whether it has its wait and its outcome, `tasks` whether the
-    number of a job is its own.
+    `keeps` is whether the format has a job at all, `waits` whether it has its wait and its outcome, `numbered` whether
+    the number of a job is its own.
     """
 
     write: Callable[[list[WrittenJob]], WrittenFile]

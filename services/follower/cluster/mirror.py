@@ -28,8 +28,8 @@ from shadowtime.services.follower.cluster.invariants import first_broken
 from shadowtime.services.follower.cluster.job_life import JobLife, as_before, published_observation
 from shadowtime.services.follower.cluster.known_lives import KnownLives
 from shadowtime.services.follower.cluster.name_table import NameTable
+from shadowtime.services.follower.cluster.new_events import new_events
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
-from shadowtime.services.follower.cluster.pending_events import pending_events
 from shadowtime.services.follower.cluster.pool_sizes import ObservedCapacity
 from shadowtime.services.follower.cluster.queue_order import as_queued
 from shadowtime.shared.accounting import MachineParts
@@ -190,7 +190,7 @@ class Mirror:
             asked = self.names.asked(observation, pool) | {"priority": order.get((key.submit, life.number))}
             if (earliest := self._earliest(life)) is None:
                 continue
-            events = list(pending_events(life, observation, asked, earliest, present, until))
+            events = list(new_events(life, observation, asked, earliest, present, until))
             if not events and observation.state == "over" and not life.in_system and (observation.end or 0) <= until:
                 life.reported, life.over = (
                     "left out",

@@ -1,4 +1,4 @@
-"""Pending events of a job: the differences between its published state and an observation. No I/O.
+"""New and late events of a job: the differences between its published state and an observation. No I/O.
 
 An event that is found late is emitted at the present. Its field `happened` has the true time.
 """
@@ -32,7 +32,7 @@ OF_WAITING = ("priority", "blocked", "site_reason", "gpu_type")
 """Fields whose changes are not published with the start of a job, which ends them."""
 
 
-def pending_events(
+def new_events(
     life: JobLife, observation: JobObservation, asked: Asked, earliest: int, present: int, now: int
 ) -> Iterator[Event]:
     """Yield the pending events of a life, in order, at times from `present` to `now`. The life is not modified.

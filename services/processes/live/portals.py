@@ -30,7 +30,7 @@ class PortalQueue(FrozenModel):
 
 
 class ExpectedAnswer(FrozenModel):
-    """One job that waits or runs."""
+    """The answer of `/expected`: one waiting job with its expected start, or one running job with its expected end."""
 
     cluster: str
     run: str

@@ -117,10 +117,10 @@ def rules_of(templates: Sequence[Template], history: int) -> IntegerTable:
 
 @kernel
 def values(rule: Integers, job: Integers) -> tuple[int, int]:
-    """Return y and x of a job, both integers.
+    """Return the integers of the regression for a job: y, what is predicted, and x, its regressor.
 
-    y is the run time in seconds, or for a relative template its share of the request in `UNIT`. x is the regressor:
-    processors, 1 / processors in `UNIT`, log2(processors) in 1 / 65,536, or 0 for a mean.
+    y is the run time in seconds. For a relative template, it is the run time as a share of the request, times `UNIT`. x
+    is processors, or 1 / processors times `UNIT`, or log2(processors) times 65,536, or 0 for a mean.
 
     >>> from shadowtime.services.runtime_distribution.templates.template import template_of
     >>> templates = map(template_of, ("linear", "inverse(relative=yes)", "logarithmic"))

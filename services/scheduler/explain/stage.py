@@ -7,6 +7,7 @@ from shadowtime.services.scheduler.explain.waiting_job import ServiceOrder, line
 from shadowtime.services.scheduler.explain.what_if import WhatIf
 from shadowtime.services.scheduler.handler import Scheduler, alone
 from shadowtime.services.scheduler.history import NOTHING_PREDICTED
+from shadowtime.services.scheduler.policies import Easy
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.services.scheduler.probabilistic import PassState
 from shadowtime.shared.bounds import MAX_DURATION
@@ -190,7 +191,10 @@ class Following(Explaining):
 
 def order_of(pool: PoolScheduler) -> str:
     """Return the policy's name for the order of its queue."""
-    return str(getattr(pool.policy.settings, "queue", None) or pool.policy.order_name)
+    policy = pool.policy
+    if isinstance(policy, Easy) and policy.own_rows:
+        return policy.name
+    return str(getattr(policy.settings, "queue", None) or policy.order_name)
 
 
 def _nothing(event: Event) -> None:

@@ -92,9 +92,9 @@ class Easy(InOrder, Policy):
         of = type(self)
         self.own_order = of.order is not Easy.order
         """Whether a subclass ranks the candidates itself."""
-        self.in_turn = (
-            self.ordering.as_submitted and self.ordering.alike and not self.own_order and of.rows is Easy.rows
-        )
+        self.own_rows = of.rows is not Easy.rows
+        """Whether a subclass serves the queue in an order of its own."""
+        self.in_turn = self.ordering.as_submitted and self.ordering.alike and not self.own_order and not self.own_rows
 
     def open(self, opened: ClusterOpened) -> None:
         """Seed the random numbers of the `orders` from the run's seed and cluster."""
@@ -131,6 +131,11 @@ class Easy(InOrder, Policy):
     def rows(self, now: int, queue: Queue) -> Integers | None:
         """Return the rows of the queue in the order in which they are served; None stands for order of submission."""
         return None if self.ordering.as_submitted else self.ordering.rows(now, queue)
+
+    def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
+        """Return the rows of the queue in the order of the policy: those of `rows`."""
+        rows = self.rows(now, queue)
+        return np.arange(len(queue)) if rows is None else rows
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Start | CutShort]:
         """Return the starts of one pass: heads that fit, then backfilled candidates."""

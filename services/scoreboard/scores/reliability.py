@@ -55,7 +55,10 @@ class ReliabilityTable:
         )
 
     def errors(self, rows: slice = slice(None)) -> tuple[float | None, float | None]:
-        """Return Brier score and calibration error of all candidates, or of some rows; None without candidates."""
+        """Return Brier score and calibration error; None without candidates.
+
+        They are of all candidates, or only of those not started (row 0) or started (row 1).
+        """
         total = int(self.candidates[rows].sum())
         if not total:
             return None, None

@@ -81,7 +81,10 @@ async def read_from(consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition,
     consumer.assign(list(offsets))
     for place, offset in offsets.items():
         if (await consumer.beginning_offsets([place]))[place] > offset > 0:
-            raise FollowError(f"topic {place.topic} no longer keeps offset {offset}: start a new shadow (--name)")
+            raise FollowError(
+                f"topic {place.topic} has deleted the record at offset {offset}, so this shadow cannot continue; start "
+                "another one with --name NEW"
+            )
         consumer.seek(place, offset)
 
 

@@ -20,7 +20,13 @@ _DECIMAL = re.compile(r"\.[0-9]*\Z")
 
 
 class JobRow(NamedTuple):
-    """A job of an accounting file, with its line. Instants are Unix times in seconds, durations are in seconds."""
+    """A job of an accounting file, with its line in the file. `UNKNOWN` stands for a missing value.
+
+    `submit`, `start`, `end` and `eligible` are Unix times in seconds; a job without a start never ran. `limit`,
+    `run_time` and `suspended` are seconds; `MAX_DURATION` is no limit. `memory` is in MiB. `processors`, `nodes`,
+    `memory` and `gpus` are of the whole job. `job_number` of a task of an array is from `number_of`
+    (`job_numbers.py`); the number of another job is its own.
+    """
 
     line: int
     job_number: int

@@ -10,8 +10,8 @@ time:
 3. Commit slice n + 1 in the background (`commit_in_background`), and return to 1.
 
 The offset of a record is acknowledged only after its slice is committed: `shared/streaming/worker/loop.py` acknowledges
-records to faust, and faust commits the acknowledged offsets to Kafka (`shared/streaming/worker/faust_app.py`). After an
-unforeseen error, `loop.py` also acknowledges the records that it gives up: they are still in the log.
+records to faust, and faust commits the acknowledged offsets to Kafka (`shared/streaming/kafka/offset_commits.py`).
+After an unforeseen error, `loop.py` also acknowledges the records that it gives up: they are still in the log.
 
 If the commit of slice n fails, slice n + 1 was computed from a state that was never stored. The error reaches the
 caller in step 2. The caller forgets the run, handles both slices again, and the run is loaded from Redis

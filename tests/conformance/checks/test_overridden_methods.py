@@ -15,7 +15,7 @@ from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import REGISTRIES, canonical, configure
 from shadowtime.services.pipeline import EXPLAINED
 from shadowtime.services.scheduler.policies.easy import Easy
-from shadowtime.shared.messages import JobSubmitted
+from shadowtime.shared.messages import ClusterOpened, Envelope, JobStarted, JobSubmitted, SchedulingPoint
 from shadowtime.shared.stages import BoundsWaits, ForecastsStarts, StageRun
 
 LOG = shadowtime.read_log(jobs=250)
@@ -121,6 +121,34 @@ def test_every_documented_method_of_a_source_is_called(mode: str) -> None:
     then.restore(first.snapshot())
     then.run_to_end()
     assert sorted(set(documented(of)) - set(called) - set(QUERIES)) == []
+
+
+def test_explanations_show_the_rows_of_a_subclass() -> None:
+    """They showed the order of submission, under the name of the default order."""
+
+    class Widest(Easy):
+        name = "widest"
+
+        def rows(self, now: int, queue: Any) -> Any:
+            return np.argsort(-queue.processors, kind="stable")
+
+    own = OwnClasses()
+    spec = own.spec_of("policy", Widest)
+    with own:
+        state: Any = StageRun(EXPLAINED)
+        events: list[Any] = [
+            ClusterOpened(time=0, cluster="a", processors=8, policy=configure(spec).policy),
+            *(JobSubmitted(time=0, job_number=n, requested_processors=n, requested_time=60) for n in (8, 3, 5, 4)),
+        ]
+        decided = SchedulingPoint(time=0)
+        for sequence, event in enumerate([*events, decided]):
+            state.push(Envelope(run="a", cluster="a", sequence=sequence, event=event))
+        started = JobStarted(time=0, job_number=8, processors=8)
+        state.push(Envelope(run="a", cluster="a", sequence=len(events) + 1, event=started))
+        why = state.handler.explain(3, "a", 1)
+
+    assert why.ahead is not None
+    assert (why.ahead.order, why.ahead.job_numbers) == ("widest", (5, 4))
 
 
 def test_an_order_of_ones_own_decides_as_the_order_of_that_name() -> None:

@@ -1,0 +1,134 @@
+"""What faust reads from Kafka and which offsets it commits: a consumer that hands over whole fetches.
+
+Faust takes records out of a fetch one at a time. For each of them it makes tasks, waits for the first one to be done,
+and passes the record through a queue. This costs several times the work of a stage on the record. Membership of the
+group, fetching, flow control and the commits themselves stay faust's.
+"""
+
+import time
+from collections import OrderedDict, defaultdict
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+import faust
+from faust.transport.drivers import aiokafka as driver
+
+
+class Receiver(Protocol):
+    """A receiver of records, in order of each partition."""
+
+    async def ready(self) -> None:
+        """Return when there is room for a record."""
+        ...
+
+    def receive(self, message: Any) -> None:
+        """Take a record."""
+        ...
+
+    def went_back(self, partition: int, read: int) -> None:
+        """Note that a record before offset `read` comes again, although nobody asked for it."""
+        ...
+
+    def first_left(self, partition: int) -> int | None:
+        """Return the lowest offset of the records that were left in the log of a partition; None if none was."""
+        ...
+
+
+class BatchConsumer(driver.Consumer):
+    """A consumer that hands all records of a fetch to a receiver, and none to faust's streams.
+
+    The offset that it commits is that of the first record that is not handled yet. Faust's own rule would ignore an
+    unhandled record directly after the committed offset, and all unhandled records before the first commit.
+    """
+
+    receiver: Receiver
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._unhandled: defaultdict[Any, OrderedDict[int, None]] = defaultdict(OrderedDict)
+        """The offsets of the records that were handed over and are not handled yet, in order, by partition."""
+        self._next: dict[Any, int] = {}
+        """The offset behind the last record that was handed over, by partition."""
+
+    async def getmany(self, timeout: float) -> AsyncIterator[Any]:
+        """Fetch records and hand them over. Records that arrive during a rebalance are fetched again."""
+        records, active = await self._wait_next_records(timeout)
+        generation = self.app.consumer_generation_id
+        if not records or self.should_stop:
+            return
+        if not self.flow_active:
+            await self.perform_seek()
+            return
+        for tp, batch in records.items():
+            if active is None or tp in active or tp in self._buffered_partitions:
+                # a rebalance must not wait until there is room
+                await self.wait_first(self._hand_over(tp, batch, generation), self.suspend_flow.wait())
+
+        nothing: list[Any] = []
+        for record in nothing:  # faust iterates over what is left
+            yield record
+
+    async def _hand_over(self, tp: Any, batch: Sequence[Any], generation: int) -> None:
+        """Hand over the records of one partition that were not handed over before."""
+        if self._commit_every is not None and self._n_acked >= self._commit_every:
+            self._n_acked = 0
+            await self.commit()
+        await self.app.flow_control.acquire()
+        self.app.monitor.stream_inbound_time[tp] = time.monotonic()
+        for record in batch:
+            await self.receiver.ready()
+            if not self.flow_active or self.app.consumer_generation_id != generation:
+                return
+            read, offset = self._read_offset[tp], record.offset
+            if read is not None and offset < read:
+                self.receiver.went_back(tp.partition, read)
+                continue
+            self.await_handling(tp, offset)
+            self._next[tp] = offset + 1
+            self.receiver.receive(self._to_message(tp, record))
+            self._read_offset[tp] = offset
+
+    def await_handling(self, tp: Any, offset: int) -> None:
+        """Note that a record is to be handled: no offset behind it may be committed before `handled`."""
+        self._unhandled[tp][offset] = None
+
+    def handled(self, tp: Any, offset: int) -> None:
+        """Note that a record was handled, or that its receiver has left it in the log."""
+        self._unhandled[tp].pop(offset, None)
+        self._n_acked += 1
+
+    def _filter_tps_with_pending_acks(self, topics: Any = None) -> Iterator[Any]:
+        return (tp for tp in self._next if topics is None or tp in topics or tp.topic in topics)
+
+    def _filter_committable_offsets(self, tps: Iterable[Any]) -> dict[Any, int]:
+        first = {tp: self._first_unhandled(tp) for tp in tps}
+        return {tp: offset for tp, offset in first.items() if offset > (self._committed_offset[tp] or 0)}
+
+    def _first_unhandled(self, tp: Any) -> int:
+        unhandled, left = self._unhandled[tp], self.receiver.first_left(tp.partition)
+        first = next(iter(unhandled)) if unhandled else self._next[tp]
+        return first if left is None else min(first, left)
+
+    async def on_partitions_revoked(self, revoked: Any) -> None:
+        """Forget the records of partitions that this worker no longer owns."""
+        self._forget(revoked)
+        await super().on_partitions_revoked(revoked)
+
+    def _forget(self, tps: Iterable[Any]) -> None:
+        for tp in tps:
+            self._unhandled.pop(tp, None)
+            self._next.pop(tp, None)
+
+    async def begin_again(self, tp: Any) -> None:
+        """Read a partition from its beginning, and forget all positions in it: another log has taken its place."""
+        self._forget([tp])
+        self._committed_offset.pop(tp, None)
+        await self._commit({tp: 0})
+        await self.seek(tp, 0)
+
+
+def deliver_batches(app: faust.App, receiver: Receiver) -> None:
+    """Let the records that an application reads go to `receiver`. Call this before the application starts."""
+    consumer = type("Consumer", (BatchConsumer,), {"receiver": receiver})
+    transport = type("Transport", (driver.Transport,), {"Consumer": consumer})
+    app.transport = transport(app.conf.broker_consumer, app)
