@@ -47,7 +47,16 @@ if TYPE_CHECKING:
         parts_of_nodes,
         read_parts,
     )
-    from shadowtime.shared.accounting.mapping import INSTANTS, NAMES, SPANS, Mapped, is_table, parse_columns, resolved
+    from shadowtime.shared.accounting.mapping import (
+        INSTANTS,
+        NAMES,
+        SPANS,
+        Mapped,
+        is_table,
+        notes_on_units,
+        parse_columns,
+        resolved,
+    )
     from shadowtime.shared.accounting.names import KINDS, POOL, REQUEUED, Names, read_key, read_names
     from shadowtime.shared.accounting.odd_rows import UNREADABLE, OddRows
     from shadowtime.shared.accounting.pbs_records import PbsJobs, PbsLife, PbsWaiting, numbered
@@ -84,6 +93,7 @@ if TYPE_CHECKING:
         beginning_of,
         contents_of,
         ends_with_a_line,
+        files_of,
         first_lines,
         is_pipe,
         kept,

@@ -135,7 +135,13 @@ def columns_of_lines(lines: Sequence[bytes], shape: Shape) -> dict[str, CellColu
     All lines must have as many fields as `shape`, in UTF-8 and without quotes. Otherwise rows are read one by one.
     """
     unimported = "pyarrow" not in sys.modules
-    if not lines or (unimported and len(lines) < LEAST_LINES) or shape.spans or len(shape.delimiter.encode()) != 1:
+    if (
+        not lines
+        or (unimported and len(lines) < LEAST_LINES)
+        or shape.spans
+        or shape.delimiter == " "
+        or len(shape.delimiter.encode()) != 1
+    ):
         return None
     try:
         import pyarrow

@@ -266,9 +266,11 @@ def _requested(asked: Mapping[str, str]) -> PbsRequest:
     PbsRequest(processors=64, nodes=-1, gpus=-1)
     """
     text = asked.get("Resource_List.nodes") or asked.get("Resource_List.neednodes", "")
-    procs = _whole(asked, "Resource_List.procs")
+    counted = asked.get("Resource_List.nodect", "")  # Moab may have the whole request here
+    text = text or (counted if ":" in counted else "")
+    procs, gpus_of_job = _whole(asked, "Resource_List.procs"), _whole(asked, "Resource_List.gpu")
     if not text:
-        return PbsRequest(procs, UNKNOWN, UNKNOWN)
+        return PbsRequest(procs, UNKNOWN, gpus_of_job)
     processors = nodes = gpus = 0
     for part in text.partition("#")[0].split("+"):
         count, *properties = part.split(":")
@@ -277,9 +279,9 @@ def _requested(asked: Mapping[str, str]) -> PbsRequest:
         number = 1 if number is None else number  # the name of a host or of a feature
         nodes += number
         processors += number * max(_whole(of_node, "ppn"), 1)
-        gpus += number * max(_whole(of_node, "gpus"), 0)
+        gpus += number * max(_whole(of_node, "gpus"), _whole(of_node, "gpu"), 0)
 
-    return PbsRequest(max(processors, procs), nodes, gpus or UNKNOWN)
+    return PbsRequest(max(processors, procs), nodes, max(gpus, gpus_of_job, 0) or UNKNOWN)
 
 
 def _whole(attributes: Mapping[str, str], name: str) -> int:

@@ -40,6 +40,9 @@ LONG_SINCE = 7.0
 """First version of the format whose records have the fields up to `EXTENSIONS`."""
 
 _FIELD = re.compile(r'"([^"]*(?:""[^"]*)*)"|([^\s"]\S*)')
+_RECORD = re.compile(rb'"[A-Z_]+" "[0-9.]+" [0-9]+(?: |\Z)')
+"""The beginning of a record of any type. Files of events have other types too."""
+
 _BEGINS = re.compile(rb'"(?:JOB_FINISH|JOB_RESIZE|EVENT_ADRSV_FINISH)" "[0-9.]+" [0-9]+ ')
 
 
@@ -67,7 +70,7 @@ def read(path: Path, _: Reading) -> AccountingRows:
                 except (ValueError, IndexError) as error:
                     reason = str(error) if isinstance(error, ValueError) else "a record that is cut off"
                     jobs.rows.odd.add(number, f"{reason}: {quote(text)}")
-            elif _BEGINS.match(line):
+            elif _RECORD.match(line):
                 jobs.rows.passed_over += 1
             elif text.strip() and not text.startswith("#"):
                 jobs.rows.odd.add(number, f"not a record of lsb.acct: {quote(text)}")

@@ -33,6 +33,11 @@ class TableFile(Protocol):
         """Values of the first row, as texts."""
         ...
 
+    @property
+    def delimiter(self) -> str:
+        """The delimiter of a text; empty for other files."""
+        ...
+
     def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
         """Yield the rows. Damaged ones are counted as odd."""
         ...

@@ -31,6 +31,8 @@ def _from_objects(rows: Sequence[tuple[int, Mapping[str, Any]]], names: Sequence
 class JsonLinesTable:
     """A table with an object on each line."""
 
+    delimiter = ""
+
     def __init__(self, path: Path) -> None:
         self._path = path
         first = next(self._rows(OddRows()), None)
@@ -61,7 +63,12 @@ class JsonLinesTable:
 
 
 class JsonTable:
-    """A list of objects, or what pandas writes with `orient` as `columns`, `split` or `table`."""
+    """A list of objects, or what pandas writes with `orient` as `columns`, `index`, `split` or `table`.
+
+    The keys of objects within an object are job numbers, unless the objects have some.
+    """
+
+    delimiter = ""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -77,9 +84,16 @@ class JsonTable:
             )
         elif isinstance(content, dict) and content and all(isinstance(cells, dict) for cells in content.values()):
             keys = dict.fromkeys(key for cells in content.values() for key in cells)
-            content = [{name: cells.get(key) for name, cells in content.items()} for key in keys]
+            if len(keys) > len(content) or all(map(str.isdecimal, keys)):  # a column for each key, else a row
+                content = [{name: cells.get(key) for name, cells in content.items()} for key in keys]
+            else:
+                content = [{"job_number": job, **of_job} for job, of_job in content.items()]
         if not isinstance(content, list) or not any(isinstance(row, dict) for row in content):
-            raise TraceError(f"{path}: expected a table in JSON: a list of objects, or an object on each line")
+            shown = ", ".join(map(quote, [*content][:10])) if isinstance(content, dict) else ""
+            raise TraceError(
+                f"{path}: expected a table in JSON: a list of objects, or an object on each line"
+                + (f"; it is an object with {shown}" if shown else "")
+            )
         self._rows: list[Any] = content
         self.names = list(dict.fromkeys(name for row in content[:BATCH] if isinstance(row, dict) for name in row))
         first = next(row for row in content if isinstance(row, dict))

@@ -1,5 +1,6 @@
 """Tables of jobs: text with a delimiter, Parquet or JSON. The columns may have any names."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
@@ -28,6 +29,7 @@ from shadowtime.shared.accounting import (
     is_nan,
     is_table,
     memory_of,
+    notes_on_units,
     number_of,
     resolved,
     span_of,
@@ -38,7 +40,7 @@ from shadowtime.shared.accounting import (
 )
 from shadowtime.shared.accounting.slurm import GOING_ON, STATES, SacctColumns, columns_shown, is_header, state_in
 from shadowtime.shared.accounting.tables.blocks import TableBlock, TableFile
-from shadowtime.shared.accounting.tables.files import FRAME, PARQUET, delimiter_of, frame_table, table_file
+from shadowtime.shared.accounting.tables.files import FRAME, PARQUET, delimiter_of, frame_table, head_at, table_file
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.kernels import Integers
@@ -52,13 +54,32 @@ OTHERWISE = {
     "end": "end_time",
     "wait": "wait_time",
     "limit": "requested_time",
+    "processors": "requested_processors",
     "user": "user_id",
     "account": "group_id",
     "job_name": "executable_number",
     "partition": "queue_number",
     "qos": "qos_number",
 }
-"""Alternative names of columns, as in the tables that `convert` writes."""
+"""Alternative names of columns: those of the Standard Workload Format, as `convert` and others write them."""
+
+OF_OTHERS = {
+    **dict.fromkeys(("PASS", "DONE", "SUCCESS", "SUCCEEDED", "FINISHED", "COMPLETED_SUCCESSFULLY"), "COMPLETED"),
+    **dict.fromkeys(("FAIL", "FAILURE", "ERROR", "EXIT", "EXITED", "COMPLETED_FAILED"), "FAILED"),
+    **dict.fromkeys(("KILLED", "DELETED", "REMOVED", "ABORTED", "STOPPED_BY_USER", "COMPLETED_KILLED"), "CANCELLED"),
+    **dict.fromkeys(("TIMEDOUT", "TIMED_OUT", "WALLTIME", "COMPLETED_WALLTIME_REACHED"), "TIMEOUT"),
+    **dict.fromkeys(("QUEUED", "WAITING", "SUBMITTED"), "PENDING"),
+}
+"""States of Slurm by words of other systems."""
+
+BY_NUMBER = (
+    *("PENDING", "RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"),
+    *("BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"),
+)
+"""States by their numbers in Slurm's database."""
+
+FLAGGED = {1 << 10: "REQUEUED", 1 << 13: "RESIZING", 1 << 19: "REVOKED"}
+"""States of Slurm that are flags beside such a number."""
 
 NAME = "table"
 
@@ -69,10 +90,18 @@ EXPECTED = {
 } | {name: "not a whole number" for name in NUMBERS if name not in (*INSTANTS, *SPANS, "memory")}
 
 
+_DECIMAL_COMMA = re.compile(r"\s*[0-9]+,[0-9]+\s*\Z")
+_COMMAS = re.compile(r"\s*[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?\s*\Z")
+_POINTS = re.compile(r"\s*[1-9][0-9]{0,2}(\.[0-9]{3})+\s*\Z")
+
+
 def begins(head: bytes) -> bool:
     """Return whether a file with this beginning is a table: Parquet, JSON or text with a delimiter."""
-    text = next(filter(bytes.strip, first_lines(head)), b"").decode(errors="replace")
-    return head.startswith(PARQUET) or head.lstrip()[:1] in (b"[", b"{") or text.count(delimiter_of(text)) > 0
+    if head.startswith(PARQUET) or head.lstrip()[:1] in (b"[", b"{"):
+        return True
+    lines = [line.decode(errors="replace") for line in first_lines(head)]
+    text = lines[head_at(lines)] if lines else ""
+    return text.count(delimiter_of(text)) > 0 and "\0" not in text
 
 
 def read(path: Path, reading: Reading) -> AccountingRows:
@@ -146,16 +175,20 @@ class _Table:
         self.rows = AccountingRows()
         self.begun = False
         self._instants = Instants(zone_of(reading.time_zone), reading.date_format)
+        self._hint = ""
+        if any(map(_is_bare, file.names)):
+            self._hint = "; if its first line has values in place of names, name the columns in order: --fields A,B,…"
         self._shown = columns_shown(file.names, file.values)
         self._stated = self._resolved(file.names, reading.columns)
         self._named = self._own_columns(file.names)
+        self._decimal_comma = file.delimiter == ";"
         self._bare_limits = True
         self._taken = 0
         self._strange: Counter[str] = Counter()
 
     def _resolved(self, there: Sequence[str], mapping: Mapping[str, str]) -> dict[str, Mapped]:
         if twice := {column for column in there if there.count(column) > 1}:
-            raise TraceError(f"{self.path}: column {quote(min(twice))} occurs twice")
+            raise TraceError(f"{self.path}: column {quote(min(twice))} occurs twice{self._hint}")
         try:
             return resolved(mapping, there)
         except SettingsError as error:
@@ -180,6 +213,7 @@ class _Table:
             optional = "; limit is not needed with --requests actual" if "limit" in missing else ""
             raise TraceError(
                 f"{self.path}: no column for {', '.join(missing)}; give {options}{optional}; it has {self._shown}"
+                f"{self._hint}"
             )
 
     def _note_missing_limit(self) -> None:
@@ -190,10 +224,26 @@ class _Table:
         mapped = self._named[name]
         unit = mapped.unit or mapped.unit_in_name
         if name in INSTANTS:
-            return instant_of(self._instants, unit)
-        if name in SPANS:
-            return span_of(unit)
-        return memory_of if name == "memory" else count_of
+            parse = instant_of(self._instants, unit)
+        elif name in SPANS:
+            parse = span_of(unit)
+        else:
+            parse = memory_of if name == "memory" else count_of
+        counts = name not in (*INSTANTS, *SPANS, "memory")
+        return lambda cell: parse(self._as_python(cell, counts=counts))
+
+    def _as_python(self, cell: Any, *, counts: bool) -> Any:
+        """Return a number with a decimal point and without separators of thousands.
+
+        A spreadsheet that separates fields by semicolons has a decimal comma, and separates thousands by points.
+        """
+        if not isinstance(cell, str) or cell.isdecimal():
+            return cell
+        if self._decimal_comma:
+            if counts and _POINTS.match(cell):
+                return cell.replace(".", "")
+            return cell.replace(",", ".") if _DECIMAL_COMMA.match(cell) else cell
+        return cell.replace(",", "") if _COMMAS.match(cell) else cell
 
     def is_row(self, row: Mapping[str, Any]) -> bool:
         """Return whether all values of a row are of their kinds."""
@@ -242,13 +292,7 @@ class _Table:
             )
         self.require()
         self._note_missing_limit()
-        for name in (name for name in (*SPANS, *INSTANTS) if name in named):
-            if named[name].unit is None and (unit := named[name].unit_in_name):
-                called = named[name].column
-                self.rows.notes.append(
-                    f"{name} is read in {unit}, as the name of column {quote(called)} says; "
-                    f"--columns {name}={called}:s would read it in seconds"
-                )
+        self.rows.notes += notes_on_units({name: named[name] for name in (*SPANS, *INSTANTS) if name in named})
 
     def take(self, block: TableBlock) -> None:
         """Add the jobs of some rows."""
@@ -272,7 +316,7 @@ class _Table:
         self._taken += len(lines)
         add_instants(numbers)
         if "state" in columns:
-            states, codes = columns["state"].words(_state).coded
+            states, codes = columns["state"].words(_slurm_state if "state" in self._stated else _state).coded
             strange = {code: state for code, state in enumerate(states) if state and state not in STATES}
             counts = np.bincount(codes, minlength=len(states))
             self._strange.update({state: int(counts[code]) for code, state in strange.items() if state not in GOING_ON})
@@ -313,7 +357,22 @@ class _Table:
 
 
 def _state(cell: Any) -> str:
-    return state_in(str(cell or "").upper())
+    """Return the state that a word stands for. `F` is left as it is: failed in Slurm, finished in PBS."""
+    word = str(cell or "").strip().upper()
+    return word if word == "F" else OF_OTHERS.get(word, state_in(word))
+
+
+def _slurm_state(cell: Any) -> str:
+    """Return the state that a word, or a number of Slurm's database, stands for.
+
+    >>> _slurm_state("3"), _slurm_state(6.0), _slurm_state("1024"), _slurm_state("Killed")
+    ('COMPLETED', 'TIMEOUT', 'REQUEUED', 'CANCELLED')
+    """
+    number = count_of(cell)
+    if number is None or number == UNKNOWN:
+        return _state(cell)
+    flagged = next((state for flag, state in FLAGGED.items() if number & flag), None)
+    return flagged or (BY_NUMBER[number & 255] if number & 255 < len(BY_NUMBER) else str(number))
 
 
 def _as_it_is(numbers: Integers) -> Integers:
