@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         span_of,
         word_of,
     )
-    from shadowtime.shared.accounting.columns import CellColumn, columns_of_lines
+    from shadowtime.shared.accounting.columns import CellColumn, columns_of_text
     from shadowtime.shared.accounting.delimited import RowReader, Shape
     from shadowtime.shared.accounting.durations import seconds_of
     from shadowtime.shared.accounting.instants import (

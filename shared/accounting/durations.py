@@ -1,9 +1,12 @@
 """Durations as Slurm and PBS write them."""
 
+from functools import lru_cache
+
 from shadowtime.shared.accounting.instants import whole_number
 from shadowtime.shared.bounds import MAX_DURATION
 
 
+@lru_cache(maxsize=65_536)
 def seconds_of(text: str) -> int | None:
     """Return the seconds of [[HOURS:]MINUTES:]SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]]; None for other texts.
 

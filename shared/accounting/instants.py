@@ -134,6 +134,23 @@ class Instants:
         self.day_first = day_first
         self._local.cache_clear()
 
+    def of_local(self, seconds: Integers) -> Integers | None:
+        """Return the Unix times of local times, which are seconds since 1970 as if there were no time zone, shape (n,).
+
+        None if the user has stated a format of dates, or a clock is set within the hour of one of them.
+
+        >>> Instants(zone_of("Europe/Berlin")).of_local(np.array([1_795_325_473])).tolist()
+        [1795321873]
+        """
+        if self.date_format is not None:
+            return None
+        hours, places = np.unique(seconds // 3600, return_inverse=True)
+        begun = [self._hour(f"{datetime.fromtimestamp(3600 * hour, UTC):%Y-%m-%dT%H}") for hour in hours.tolist()]
+        if None in begun:
+            return None
+        self.without_zone += len(seconds)
+        return np.array(begun, dtype=np.int64)[places] + seconds % 3600
+
     def _hour(self, text: str) -> int | None:
         """Return the first second of a local hour; None if the text is not one, or a clock is set within the hour."""
         if text not in self._hours:

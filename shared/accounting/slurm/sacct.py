@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from shadowtime.shared.accounting import (
     RowReader,
     Shape,
     beginning_of,
-    columns_of_lines,
+    columns_of_text,
     count_of,
     ends_with_a_line,
     first_lines,
@@ -95,6 +95,8 @@ WORDS = {
 
 TRES = ("AllocTRES", "ReqTRES")
 """Fields of trackable resources. Those that a job held count, or else those that it requested."""
+
+OTHER_FIELDS = ("JobID", "JobIDRaw", "State", "ReqMem", "ReqGRES")
 
 REPLACED = {
     "job_number": ("JobIDRaw", "JobID"),
@@ -191,17 +193,20 @@ class _SacctText:
 
     def take(self, last: int, block: Sequence[bytes]) -> None:
         """Take the lines behind line `last`."""
-        begin = 0
-        for at in [at for at, line in enumerate(block) if self._mark is not None and self._mark in line]:
+        begin, mark, text = 0, self._mark, b"\n".join(block)
+        if mark is None or mark not in text:
+            self._take(last, block, text)
+            return
+        for at in [at for at, line in enumerate(block) if mark in line]:
             shape = self._shapes.get(block[at]) or self._other_shape(block[at])
             if shape is None:
                 continue
-            self._take(last + begin, block[begin:at])
+            self._take(last + begin, block[begin:at], b"\n".join(block[begin:at]))
             begin = at + 1
             if shape.names != self._shape.names:
                 self.finish()
                 self._begin(shape, [])
-        self._take(last + begin, block[begin:])
+        self._take(last + begin, block[begin:], b"\n".join(block[begin:]))
 
     def _other_shape(self, line: bytes) -> Shape | None:
         """Return the shape of the lines behind a header of other fields; None if the line is no header."""
@@ -209,8 +214,9 @@ class _SacctText:
             return None
         return header_of(line.decode(errors="surrogateescape"), self._shape.delimiter)
 
-    def _take(self, last: int, block: Sequence[bytes]) -> None:
-        regular = None if self._reader.waits else columns_of_lines(block, self._shape)
+    def _take(self, last: int, block: Sequence[bytes], text: bytes) -> None:
+        wanted = self._taken.wanted
+        regular = None if self._reader.waits else columns_of_text(text, len(block), self._shape, wanted)
         if regular is not None:
             self._taken.take(np.arange(last + 1, last + 1 + len(block)), regular)
             return
@@ -270,6 +276,8 @@ class SacctColumns:
         self._reading = reading
         self._mapped: dict[str, Mapped] = {}
         self._checks = Instants(self.instants.zone, reading.date_format)  # counts no dates without a zone
+        self.wanted = {*PARSERS, *INSTANTS.values(), *WORDS.values(), *TRES, *OTHER_FIELDS}
+        """Names of the columns that are read."""
         self._lists_cut = 0
         self._first_list = ""
         self._begun = False
@@ -292,6 +300,7 @@ class SacctColumns:
             self._mapped = resolved(mapping, names)
         except SettingsError as error:
             raise SettingsError(f"{self.path}: {error}; it has {columns_shown(names, values)}") from None
+        self.wanted |= {mapped.column for mapped in self._mapped.values()}
         left_out = {field for name in self._mapped for field in REPLACED.get(name, ())}
         there = {*names} - left_out | {name for name, mapped in self._mapped.items() if mapped.column}
 
@@ -360,15 +369,15 @@ class SacctColumns:
         self._override(kept, numbers)
         words = {name: kept.columns[field] for name, field in WORDS.items() if field in kept.columns}
         words |= {name: kept.mapped[name].words(word_of) for name in WORDS if name in kept.mapped}
-        words["job_id"] = CellColumn([""] * len(kept.lines)) if tasks is None else CellColumn(tasks.names)
+        words["job_id"] = CellColumn([""] * len(kept.lines)) if tasks is None else tasks.names
         federated = is_federated(numbers["job_number"])
         if federated.any():
             numbers["job_number"] = np.array([number_of(job) for job in numbers["job_number"].tolist()], dtype=np.int64)
         numbers["life_step"] = np.where(federated, LIFE * FEDERATED_SPANS, LIFE)
         if tasks is not None:
-            own = np.array(tasks.numbers, dtype=np.int64)
-            numbers["job_number"] = np.where(own == UNKNOWN, numbers["job_number"], own)
-            numbers["life_step"] = np.where(own == UNKNOWN, numbers["life_step"], LIFE * TASKS)
+            no_task = tasks.numbers == UNKNOWN
+            numbers["job_number"] = np.where(no_task, numbers["job_number"], tasks.numbers)
+            numbers["life_step"] = np.where(no_task, numbers["life_step"], LIFE * TASKS)
         if kept.bad:
             good = kept.without_bad()
             numbers = {name: values[good] for name, values in numbers.items()}
@@ -415,11 +424,10 @@ class SacctColumns:
                     reasons |= dict.fromkeys(np.flatnonzero(codes == code).tolist(), reason)
         for name in REPLACED["job_number"]:
             if name in kept.columns and not kept.columns[name].is_plain:
-                texts, codes = kept.columns[name].coded
-                if all(_WITH_FRACTION.match(text) or text in NOT_SET for text in texts):
-                    continue  # numbers that pandas has written
-                is_step = np.array(list(map(_is_step, texts)), dtype=np.bool_)
-                reasons |= dict.fromkeys(np.flatnonzero(is_step[codes]).tolist(), "step of a job")
+                column = kept.columns[name]
+                dotted = column.containing(".")
+                if dotted and not _are_numbers_of_pandas(column, [text for _, text in dotted]):
+                    reasons |= dict.fromkeys((at for at, text in dotted if _is_step(text)), "step of a job")
         for at in sorted(reasons):
             self.rows.leave_out(reasons[at], 1, f"line {kept.lines[at]}")
         if reasons:
@@ -428,11 +436,10 @@ class SacctColumns:
     def _spread(self, kept: "_Kept") -> "_Tasks | None":
         """Give each array task a row of its own; return the rows that they come from, None if there are no tasks."""
         column = kept.columns.get("JobID")
-        if column is None or column.is_plain or not any("_" in text for text in column.coded[0]):
+        if column is None or column.is_plain or not (of_arrays := column.containing("_")):
             return None
-        tasks = _Tasks()
-        for at in range(len(column)):
-            text = column[at]
+        counts, numbers, names = np.ones(len(column), dtype=np.int64), list[int](), [""]
+        for at, text in of_arrays:
             job, _, listing = text.partition("_")
             listed, cut = listed_tasks(listing) if listing else (None, False)
             if cut:
@@ -440,12 +447,22 @@ class SacctColumns:
                 self._first_list = self._first_list or f"line {kept.lines[at]}"
             array = whole_number(job)
             if array is None or not listed:
-                tasks.add(at, UNKNOWN, text if listing else "")
-            for task in listed or () if array is not None else ():
-                tasks.add(at, number_of(array or 0, task), f"{array}_{task}")
+                numbers.append(UNKNOWN)
+                names.append(text if listing else "")
+                continue
+            counts[at] = len(listed)
+            numbers += (number_of(array, task) for task in listed)
+            names += (f"{array}_{task}" for task in listed)
 
-        kept.select(np.array(tasks.rows, dtype=np.int64))
-        return tasks
+        own = np.zeros(len(column), dtype=np.bool_)
+        own[[at for at, _ in of_arrays]] = True
+        rows = np.repeat(np.arange(len(column)), counts)
+        own = own[rows]
+        if len(rows) > len(column):
+            kept.select(rows)
+        all_numbers, codes = np.full(len(rows), UNKNOWN), np.zeros(len(rows), dtype=np.int64)
+        all_numbers[own], codes[own] = numbers, np.arange(1, len(names))
+        return _Tasks(all_numbers, CellColumn.of_codes(names, codes))
 
     def _numbers(self, kept: "_Kept") -> dict[str, Integers]:
         """Return the numbers of jobs, `UNKNOWN` if missing."""
@@ -454,7 +471,7 @@ class SacctColumns:
             return kept.numbers(name, PARSERS[name], _as_it_is if PARSERS[name] is whole else None)
 
         def instant(name: str) -> Integers:
-            return kept.numbers(name, self.instants, in_seconds_all)
+            return kept.numbers(name, self.instants, in_seconds_all, self.instants.of_local)
 
         def known(first: Integers, other: Integers) -> Integers:
             return np.where(first >= 0, first, other)
@@ -529,6 +546,13 @@ def _memory_and_gpus(kept: "_Kept", processors: Integers, nodes: Integers) -> tu
     )
 
 
+def _are_numbers_of_pandas(column: CellColumn, dotted: Sequence[str]) -> bool:
+    """Return whether the ids of a column are numbers with a fraction of zero, and not steps. `dotted` have a dot."""
+    if not all(map(_WITH_FRACTION.match, dotted)):
+        return False
+    return len(dotted) + sum(column[at] in NOT_SET for at in range(len(column))) == len(column)
+
+
 def _is_step(job: str) -> bool:
     """Return whether an id is that of a step. A list of tasks may end in dots.
 
@@ -546,18 +570,11 @@ PARSERS = {
 """Parsers of fields by name."""
 
 
-class _Tasks:
-    """Rows of array tasks, and of other jobs: index of the row that each comes from, number, and id if it has one."""
+class _Tasks(NamedTuple):
+    """Number of each row that is an array task, else `UNKNOWN`, and its id."""
 
-    def __init__(self) -> None:
-        self.rows: list[int] = []
-        self.numbers: list[int] = []
-        self.names: list[str] = []
-
-    def add(self, row: int, number: int, name: str) -> None:
-        self.rows.append(row)
-        self.numbers.append(number)
-        self.names.append(name)
+    numbers: Integers
+    names: CellColumn
 
 
 class _Kept:
@@ -583,23 +600,15 @@ class _Kept:
             {name: column.select(at) for name, column in part.items()} for part in (self.columns, self.mapped)
         )
 
-    def numbers(
-        self, name: str, parse: Callable[[str], int | None], plain: Callable[[Integers], Integers] | None = None
-    ) -> Integers:
-        """Return a field as numbers; `UNKNOWN` if the file does not have it."""
+    def numbers(self, name: str, parse: Callable[[str], int | None], *at_once: Any) -> Integers:
+        """Return a field as numbers, as `CellColumn.numbers` does; `UNKNOWN` if the file does not have it."""
         if name not in self.columns:
             return np.full(len(self.lines), UNKNOWN, dtype=np.int64)
-        return self.parsed(name, self.columns[name], parse, plain)
+        return self.parsed(name, self.columns[name], parse, *at_once)
 
-    def parsed(
-        self,
-        name: str,
-        column: CellColumn,
-        parse: Callable[[Any], int | None],
-        plain: Callable[[Integers], Integers] | None = None,
-    ) -> Integers:
+    def parsed(self, name: str, column: CellColumn, parse: Callable[[Any], int | None], *at_once: Any) -> Integers:
         """Return cells as numbers. Unreadable ones are `UNKNOWN`, and make their rows odd."""
-        values, bad = column.numbers(parse, plain)
+        values, bad = column.numbers(parse, *at_once)
         for at in bad:
             self.bad.setdefault(at, f"{name} {quote(str(column[at]))} {EXPECTED.get(name, 'cannot be read')}")
         return values

@@ -1,6 +1,6 @@
 """Blocks of rows of a table, and the file that yields them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from shadowtime.shared.accounting import CellColumn, OddRows
@@ -38,6 +38,6 @@ class TableFile(Protocol):
         """The delimiter of a text; empty for other files."""
         ...
 
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
-        """Yield the rows. Damaged ones are counted as odd."""
+    def blocks(self, is_row: IsRow, odd: OddRows, wanted: Container[str]) -> Iterator[TableBlock]:
+        """Yield the rows, with the columns in `wanted` and perhaps others. Damaged rows are counted as odd."""
         ...

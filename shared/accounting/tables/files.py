@@ -2,7 +2,7 @@
 
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from shadowtime.shared.accounting import (
     RowReader,
     Shape,
     beginning_of,
-    columns_of_lines,
+    columns_of_text,
     files_of,
     lines_of,
 )
@@ -100,14 +100,14 @@ class _TextFile:
         first = next((line for line in lines[self._skipped + 1 :] if line.strip()), "")
         self.values: Sequence[str] = self._shape.split(first) if first else ()
 
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
+    def blocks(self, is_row: IsRow, odd: OddRows, wanted: Container[str]) -> Iterator[TableBlock]:
         reader = RowReader(self._shape, lambda fields: is_row(dict(zip(self.names, fields, strict=True))), odd)
         last, to_skip = 0, self._skipped + 1
         for block in lines_of(self._path):
             skipped, to_skip = min(to_skip, len(block)), max(to_skip - len(block), 0)
             block, last = block[skipped:], last + skipped
             again = bool(self._head) and self._head in block  # the head of another file, appended to this one
-            regular = None if reader.waits or again else columns_of_lines(block, self._shape)
+            regular = None if reader.waits or again else columns_of_text(b"\n".join(block), len(block), self._shape, wanted)
             if regular is not None:
                 yield TableBlock(np.arange(last + 1, last + 1 + len(block)), regular)
             else:
@@ -145,12 +145,14 @@ class _ArrowTable:
                 () if batch is None else [str(column.to_pylist()[0]) for column in batch.columns if len(column)]
             )
 
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
+    def blocks(self, is_row: IsRow, odd: OddRows, wanted: Container[str]) -> Iterator[TableBlock]:
         last = 0
         with _ArrowErrors(self._path):
             for batch in self._batches(BATCH):
                 columns = {
-                    name: CellColumn(_cells(column)) for name, column in zip(self.names, batch.columns, strict=True)
+                    name: CellColumn(_cells(column))
+                    for name, column in zip(self.names, batch.columns, strict=True)
+                    if name in wanted
                 }
                 yield TableBlock(np.arange(last + 1, last + 1 + batch.num_rows), columns)
                 last += batch.num_rows
@@ -241,5 +243,5 @@ def _cells(column: "pyarrow.Array") -> Any:
     if pyarrow.types.is_duration(column.type):
         seconds = column.cast(pyarrow.duration("s"), safe=False).cast(pyarrow.int64()).to_pylist()
         return [None if cell is None else timedelta(seconds=cell) for cell in seconds]
-    plain = pyarrow.types.is_string(column.type) and not column.null_count
+    plain = (pyarrow.types.is_string(column.type) or pyarrow.types.is_integer(column.type)) and not column.null_count
     return column if plain else list(column.to_pylist())

@@ -1,6 +1,6 @@
 """Tables in JSON: a list of objects, an object on each line, or what pandas writes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +39,10 @@ class JsonLinesTable:
         self.names: list[str] = list(dict.fromkeys(name for _, row in first or () for name in row))
         self.values = [str(first[0][1].get(name, "")) for name in self.names] if first else []
 
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
+    def blocks(self, is_row: IsRow, odd: OddRows, wanted: Container[str]) -> Iterator[TableBlock]:
         """Yield the rows, as `TableFile` does."""
         for rows in self._rows(odd):
-            yield _from_objects(rows, self.names)
+            yield _from_objects(rows, [name for name in self.names if name in wanted])
 
     def _rows(self, odd: OddRows) -> Iterator[list[tuple[int, dict[str, Any]]]]:
         last = 0
@@ -99,7 +99,7 @@ class JsonTable:
         first = next(row for row in content if isinstance(row, dict))
         self.values = [str(first.get(name, "")) for name in self.names]
 
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
+    def blocks(self, is_row: IsRow, odd: OddRows, wanted: Container[str]) -> Iterator[TableBlock]:
         """Yield the rows, as `TableFile` does."""
         for first in range(0, len(self._rows), BATCH):
             numbered = list(enumerate(self._rows[first : first + BATCH], first + 1))
@@ -107,4 +107,4 @@ class JsonTable:
             for number, row in numbered:
                 if not isinstance(row, dict):
                     odd.add(number, f"no object of JSON: {quote(str(row))}")
-            yield _from_objects(rows, self.names)
+            yield _from_objects(rows, [name for name in self.names if name in wanted])

@@ -141,7 +141,7 @@ def _read(path: Path, file: TableFile, reading: Reading) -> AccountingRows:
         return _read_as_sacct(path, file, reading)
     table = _Table(path, file, reading)
     table.require()
-    for block in file.blocks(table.is_row, table.rows.odd):
+    for block in file.blocks(table.is_row, table.rows.odd, table.wanted):
         table.take(block)
     if not (table.begun or table.rows.odd.count):
         raise TraceError(f"{path}: the table has no rows")
@@ -152,7 +152,11 @@ def _read_as_sacct(path: Path, file: TableFile, reading: Reading) -> AccountingR
     """Return the jobs of a table whose columns are fields of sacct."""
     taken = SacctColumns(path, reading)
     taken.require(file.names, file.values)
-    for block in file.blocks(lambda row: taken.is_row(list(row), list(map(_text, row.values()))), taken.rows.odd):
+
+    def is_row(row: Mapping[str, Any]) -> bool:
+        return taken.is_row(list(row), list(map(_text, row.values())))
+
+    for block in file.blocks(is_row, taken.rows.odd, taken.wanted):
         taken.take(block.lines, {name: column.words(_text) for name, column in block.columns.items()})
     return taken.finish()
 
@@ -181,6 +185,8 @@ class _Table:
         self._shown = columns_shown(file.names, file.values)
         self._stated = self._resolved(file.names, reading.columns)
         self._named = self._own_columns(file.names)
+        self.wanted = {mapped.column for mapped in self._named.values()}
+        """Names of the columns that are read."""
         self._decimal_comma = file.delimiter == ";"
         self._bare_limits = True
         self._taken = 0
@@ -333,8 +339,8 @@ class _Table:
 
     def _parsed(self, name: str, column: CellColumn, bad: dict[int, str]) -> Integers:
         unit = self._named[name].unit or self._named[name].unit_in_name
-        plain = in_seconds_all if name in INSTANTS else _as_it_is
-        values, unreadable = column.numbers(self._parser(name), plain if unit is None else None)
+        plain, dated = (in_seconds_all, self._instants.of_local) if name in INSTANTS else (_as_it_is, None)
+        values, unreadable = column.numbers(self._parser(name), *((plain, dated) if unit is None else ()))
         for at in unreadable:
             bad.setdefault(at, f"{name} is {quote(str(column[at]))}, which is {EXPECTED[name]}")
         return values
