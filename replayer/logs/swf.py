@@ -6,7 +6,7 @@ import warnings
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -307,7 +307,8 @@ def _table(rows: list[bytes]) -> tuple[Integers | None, int]:
     if not rows:
         return np.empty((0, len(FIELDS)), dtype=np.int64), 0
     text, longer = b"\n".join(rows), 0
-    if any(blank in text for blank in (b"\t", b"\v", b"\f")) or {row.count(b" ") for row in rows} != {len(FIELDS) - 1}:  # as many blanks hold no more fields
+    other_blanks = any(blank in text for blank in (b"\t", b"\v", b"\f"))
+    if other_blanks or {row.count(b" ") for row in rows} != {len(FIELDS) - 1}:  # as many blanks hold no more fields
         widths = [len(row.split()) for row in rows]
         if min(widths) < len(FIELDS):
             return None, 0
@@ -339,7 +340,7 @@ def _numbers(text: bytes) -> Floats | Integers | None:
     """Return all numbers of a text; None if it holds anything else."""
     if text.translate(None, _NUMERIC_BYTES):  # also keeps out nan, inf and hexadecimal numbers
         return None
-    kind = np.float64 if b"." in text else np.int64  # whole numbers are read six times as fast
+    kind: Any = np.float64 if b"." in text else np.int64  # whole numbers are read six times as fast
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", DeprecationWarning)  # numpy warns if it stopped early

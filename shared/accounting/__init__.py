@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         is_nan,
         memory_of,
         span_of,
+        spans_of,
         word_of,
     )
     from shadowtime.shared.accounting.columns import CellColumn, columns_of_text

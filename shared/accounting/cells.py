@@ -7,10 +7,13 @@ from decimal import Decimal
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
 from shadowtime.shared.accounting.durations import seconds_of
 from shadowtime.shared.accounting.instants import NOT_SET, Instants, in_seconds
 from shadowtime.shared.accounting.reading import UNKNOWN
 from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION, MAX_INTEGER
+from shadowtime.shared.kernels import Integers
 
 UNITS: dict[str, tuple[int, int]] = {
     **dict.fromkeys(("ns",), (1, 10**9)),
@@ -26,11 +29,11 @@ UNITS: dict[str, tuple[int, int]] = {
 STATED = ("ns", "us", "ms", "s", "min", "h", "d")
 """Units that a mapping may state."""
 
-UNLIMITED = {"unlimited", "partition_limit", "infinite", "infinity", "inf", "no limit", "4294967295"}
-"""Words for no limit, in lower case. The number is how Slurm's database stores it."""
+NO_LIMIT, NO_VALUE = "4294967295", "4294967294"
+"""Numbers by which Slurm's database stores no limit and a missing value."""
 
-NO_VALUE = "4294967294"
-"""Number by which Slurm's database stores a missing value."""
+UNLIMITED = {"unlimited", "partition_limit", "infinite", "infinity", "inf", "no limit", NO_LIMIT}
+"""Words for no limit, in lower case."""
 
 _DECIMAL = re.compile(r"[0-9]{1,19}(\.[0-9]{0,18})?([eE][+-]?[0-9]{1,2})?\Z")
 _DAYS = re.compile(r"([0-9]{1,7}) days?,? *\+?([0-9]{1,2}:[0-9]{2}:[0-9]{2})?(\.[0-9]{1,9})?\Z")
@@ -123,6 +126,15 @@ def span_of(unit: str | None = None) -> Parser:
         return _written_out(text) if isinstance(cell, str) else None
 
     return parse
+
+
+def spans_of(seconds: Integers) -> Integers:
+    """Return durations from whole numbers of seconds, shape (n,), as `span_of` does.
+
+    >>> spans_of(np.array([7200, 4_294_967_295, 4_294_967_294])).tolist()
+    [7200, 549755813888, -1]
+    """
+    return np.select([seconds == int(NO_LIMIT), seconds == int(NO_VALUE)], [MAX_DURATION, UNKNOWN], seconds)
 
 
 def _written_out(text: str) -> int | None:

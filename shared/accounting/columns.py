@@ -75,8 +75,8 @@ class CellColumn:
         if hasattr(self.cells, "dictionary_encode"):
             from pyarrow import compute
 
-            rows = np.flatnonzero(compute.match_substring(self.cells, text).to_numpy(zero_copy_only=False))
-            return list(zip(rows.tolist(), self.cells.take(rows).to_pylist(), strict=True))
+            there = np.flatnonzero(compute.match_substring(self.cells, text).to_numpy(zero_copy_only=False))
+            return list(zip(there.tolist(), self.cells.take(there).to_pylist(), strict=True))
         return [(row, cell) for row, cell in enumerate(self.cells) if text in cell]
 
     def select(self, rows: Integers) -> "CellColumn":
@@ -153,7 +153,6 @@ class CellColumn:
             return np.array(list(map(int, self.cells)), dtype=np.int64)
         return None
 
-
     def _at_once(
         self,
         parse: Callable[[Any], int | None],
@@ -219,9 +218,9 @@ def _whole_of_arrow(cells: Any) -> Integers | None:
 
 
 def _enclose_fields(text: bytes, delimiter: str) -> bool:
-    """Return whether each quote in a text is at the beginning or the end of a field.
+    r"""Return whether each quote in a text is at the beginning or the end of a field.
 
-    >>> _enclose_fields(b'1,"a, b"\\n2,""', ","), _enclose_fields(b'1,"a ""b"" c"', ",")
+    >>> _enclose_fields(b'1,"a, b"\n2,""', ","), _enclose_fields(b'1,"a ""b"" c"', ",")
     (True, False)
     """
     characters = np.frombuffer(b"\n" + text + b"\n", dtype=np.uint8)
@@ -241,7 +240,7 @@ def columns_of_text(
     Parameters
     ----------
     text
-        The lines, with `\\n` between them.
+        The lines, with one line end between two of them.
     wanted
         The names of the columns that are returned; None for all.
     """

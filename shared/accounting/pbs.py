@@ -79,6 +79,4 @@ def _extend(rows: AccountingRows, lives: Sequence[PbsLife]) -> None:
     columns = zip(*(life.numbers.values() for life in lives), strict=True)
     numbers = dict(zip(lives[0].numbers, columns, strict=True))
     words = dict(zip(lives[0].words, zip(*(life.words.values() for life in lives), strict=True), strict=True))
-    rows.extend(
-        [life.line for life in lives], {name: numbers[name] for name in NUMBERS if name in numbers}, words
-    )
+    rows.extend([life.line for life in lives], {name: numbers[name] for name in NUMBERS if name in numbers}, words)

@@ -120,8 +120,7 @@ def _limit_and_run_time(fields: Sequence[tuple[str, str]], extensions: int) -> t
     """
     count = whole_number(fields[extensions][1]) if extensions < len(fields) else None
     for at in range(extensions + 1 + 2 * (count or 0), len(fields) - RUN_TIME):
-        forms = [not bare for _, bare in fields[at : at + 4]]
-        if forms == [True, True, False, True]:
+        if not (fields[at][1] or fields[at + 1][1] or fields[at + 3][1]) and fields[at + 2][1]:
             limit, ran = whole_number(fields[at - 3][1]), whole_number(fields[at + RUN_TIME][1])
             return min(limit or MAX_DURATION, MAX_DURATION), UNKNOWN if ran is None else ran
 

@@ -107,7 +107,9 @@ class _TextFile:
             skipped, to_skip = min(to_skip, len(block)), max(to_skip - len(block), 0)
             block, last = block[skipped:], last + skipped
             again = bool(self._head) and self._head in block  # the head of another file, appended to this one
-            regular = None if reader.waits or again else columns_of_text(b"\n".join(block), len(block), self._shape, wanted)
+            regular = (
+                None if reader.waits or again else columns_of_text(b"\n".join(block), len(block), self._shape, wanted)
+            )
             if regular is not None:
                 yield TableBlock(np.arange(last + 1, last + 1 + len(block)), regular)
             else:

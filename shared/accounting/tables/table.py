@@ -33,6 +33,7 @@ from shadowtime.shared.accounting import (
     number_of,
     resolved,
     span_of,
+    spans_of,
     tasks_of,
     whole_number,
     word_of,
@@ -339,7 +340,8 @@ class _Table:
 
     def _parsed(self, name: str, column: CellColumn, bad: dict[int, str]) -> Integers:
         unit = self._named[name].unit or self._named[name].unit_in_name
-        plain, dated = (in_seconds_all, self._instants.of_local) if name in INSTANTS else (_as_it_is, None)
+        plain = in_seconds_all if name in INSTANTS else spans_of if name in SPANS else _as_it_is
+        dated = self._instants.of_local if name in INSTANTS else None
         values, unreadable = column.numbers(self._parser(name), *((plain, dated) if unit is None else ()))
         for at in unreadable:
             bad.setdefault(at, f"{name} is {quote(str(column[at]))}, which is {EXPECTED[name]}")

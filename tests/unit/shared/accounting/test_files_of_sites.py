@@ -247,7 +247,9 @@ def test_a_point_that_may_separate_thousands_is_not_cut_off(tmp_path: Path) -> N
         trace_of(tmp_path, TABLE + "1,0,5,3665,1.024,7200\n", COLUMNS)
 
 
-@pytest.mark.parametrize("text", ["Sun Nov 22 05:23:20 2026", "Sun Nov 22 05:23:20 UTC 2026", "22-Nov-2026 05:23:20"])
+@pytest.mark.parametrize(
+    "text", ["Sun Nov 22 05:23:20 2026", f"Sun Nov 22 05:23:20 UTC {2026}", "22-Nov-2026 05:23:20"]
+)
 def test_dates_with_the_name_of_a_month(tmp_path: Path, text: str) -> None:
     rows = TABLE + f"1,{text},{text},{text.replace('05:', '06:')},4,7200\n"
     assert facts(trace_of(tmp_path, rows, COLUMNS)) == [(1, 0, 3600, 4, 7200)]
@@ -324,3 +326,42 @@ def tar() -> bytes:
 def test_other_output_is_named_with_the_way_out(tmp_path: Path, text: str | bytes, what: str) -> None:
     with pytest.raises(TraceError, match="(?s).*" + what.replace("(", r"\(")):
         trace_of(tmp_path, text)
+
+
+def test_numbers_of_the_database_for_no_limit_and_for_no_value(tmp_path: Path) -> None:
+    limits = [4_294_967_295, 4_294_967_294, 60]
+    text = TABLE + "".join(f"{job},0,5,65,4,{limit}\n" for job, limit in enumerate(limits, 1))
+    table = pyarrow.table({name: [0, 0, 0] for name in TABLE.strip().split(",")} | {"job": [1, 2, 3], "limit": limits})
+    table = table.set_column(2, "start", [[5] * 3]).set_column(3, "end", [[65] * 3]).set_column(4, "cores", [[4] * 3])
+    parquet.write_table(table, tmp_path / "jobs.parquet")
+    right = [(1, 5, 60, 4, MAX_DURATION), (2, 5, 60, 4, MAX_DURATION), (3, 5, 60, 4, 60)]
+    assert facts(trace_of(tmp_path, text, COLUMNS)) == right
+    assert facts(read_trace(tmp_path / "jobs.parquet", Reading(parse_columns([COLUMNS])))) == right
+
+
+DATED = [
+    f'"{number}","run, {number}","2026-{month:02}-25T0{number % 4}:59:{number % 60:02}",'
+    f'{"Unknown" if number % 9 == 0 else f"2026-{month:02}-25 05:00:00"},"2026-{month:02}-25T06:00:00",4,7200'
+    for number in range(1, 99)
+    for month in [1 + number % 12]
+]
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        DATED,
+        [*DATED, '100,"a ""b"" c",2026-10-25T02:30:00,2026-10-25T05:00:00,2026-10-25T06:00:00,4,7200'],
+        [*DATED, '100,x",2026-10-25T02:30:00,2026-10-25T05:00:00,2026-10-25T06:00:00,4,"7200'],
+    ],
+)
+def test_columns_at_once_and_rows_one_by_one_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: Sequence[str], zone: str | None
+) -> None:
+    text = "\n".join(["job_number,job_name,submit,start,end,processors,limit", *rows, ""])
+    at_once = trace_of(tmp_path, text, time_zone=zone)
+    monkeypatch.setattr("shadowtime.shared.accounting.tables.files.columns_of_text", lambda *_: None)
+    one_by_one = trace_of(tmp_path, text, time_zone=zone)
+    assert (at_once.table == one_by_one.table).all()
+    assert (at_once.notes, at_once.left_out) == (one_by_one.notes, one_by_one.left_out)
