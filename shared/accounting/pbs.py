@@ -65,8 +65,8 @@ def read(path: Path, reading: Reading) -> AccountingRows:
         rows.passed_over -= 1  # its last record is counted as this job now
     if differing:
         rows.notes.append(
-            f"{len(differing):,} jobs held another number of processors than nodes=N:ppn=M requests, and count with "
-            f"those that they held; first job {differing[0].job}, line {differing[0].line}"
+            f"{len(differing):,} jobs held another number of processors than nodes=N:ppn=M or select= requests, and "
+            f"count with those that they held; first job {differing[0].job}, line {differing[0].line}"
         )
     if instants.assumed and deleted:
         rows.notes.append("jobs that never started are dated by a clock of no zone: taken for UTC; see --time-zone")

@@ -34,7 +34,7 @@ OF_TORQUE = {"owner", "total_execution_slots", "unique_node_count", "Resource_Li
 OF_PBS = {"Resource_List.place", "Resource_List.select", "project", "run_count", "exec_vnode"}
 """Attributes that only OpenPBS and PBS Pro write."""
 
-OF_REQUESTS = tuple(f"Resource_List.{name}" for name in ("nodes", "neednodes", "nodect", "procs", "gpu"))
+OF_REQUESTS = tuple(f"Resource_List.{name}" for name in ("nodes", "neednodes", "nodect", "procs", "gpu", "select"))
 """Attributes with the size that a job requests."""
 
 DELETED = {"D", "A", "K"}
@@ -290,8 +290,11 @@ def _requested(
     counted: str | None = None,
     procs_asked: str | None = None,
     gpus_asked: str | None = None,
+    selected: str | None = None,
 ) -> PbsRequest:
     """Return the size in `Resource_List.nodes`: parts such as `2:ppn=16:gpus=1:feature` or a host, joined by `+`.
+
+    `Resource_List.select` of PBS Pro has parts such as `2:ncpus=16:ngpus=1`.
 
     The arguments are the values of `OF_REQUESTS`. Moab may have the whole request in `Resource_List.nodect`.
 
@@ -299,8 +302,10 @@ def _requested(
     PbsRequest(processors=36, nodes=3, gpus=2)
     >>> _requested(None, procs_asked="64")
     PbsRequest(processors=64, nodes=-1, gpus=-1)
+    >>> _requested(None, selected="2:ncpus=16:ngpus=4+ncpus=8")
+    PbsRequest(processors=40, nodes=3, gpus=8)
     """
-    text = nodes_asked or needed or (counted if counted and ":" in counted else "")
+    text = nodes_asked or needed or (counted if counted and ":" in counted else selected)
     procs, gpus_of_job = (
         UNKNOWN if (number := whole_number(asked or "")) is None else number for asked in (procs_asked, gpus_asked)
     )
@@ -309,12 +314,12 @@ def _requested(
     processors = nodes = gpus = 0
     for part in text.partition("#")[0].split("+"):
         count, *properties = part.split(":")
-        of_node = dict(pair.split("=", 1) for pair in properties if "=" in pair)
+        of_node = dict(pair.split("=", 1) for pair in (count, *properties) if "=" in pair)
         number = whole_number(count)
         number = 1 if number is None else number  # the name of a host or of a feature
         nodes += number
-        processors += number * max(_whole(of_node, "ppn"), 1)
-        gpus += number * max(_whole(of_node, "gpus"), _whole(of_node, "gpu"), 0)
+        processors += number * max(_whole(of_node, "ppn"), _whole(of_node, "ncpus"), 1)
+        gpus += number * max(*(_whole(of_node, name) for name in ("gpus", "gpu", "ngpus")), 0)
 
     return PbsRequest(max(processors, procs), nodes, max(gpus, gpus_of_job, 0) or UNKNOWN)
 

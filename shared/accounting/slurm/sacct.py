@@ -414,24 +414,27 @@ class SacctColumns:
             raise TraceError(f"{self.path}: {error}") from None
 
     def _leave_out(self, kept: "_Kept") -> None:
-        """Leave out steps of jobs and rows in unknown states."""
-        reasons: dict[int, str] = {}
+        """Leave out steps of jobs, and rows in unknown states as odd ones."""
+        unknown: dict[int, str] = {}
+        steps: set[int] = set()
         if "State" in kept.columns:
             texts, codes = kept.columns["State"].coded
             for code, state in enumerate(map(state_in, texts)):
                 if state not in STATES and state not in GOING_ON:
-                    reason = f"in state {quote(state)}, which is not known"
-                    reasons |= dict.fromkeys(np.flatnonzero(codes == code).tolist(), reason)
+                    unknown |= dict.fromkeys(np.flatnonzero(codes == code).tolist(), state)
         for name in REPLACED["job_number"]:
             if name in kept.columns and not kept.columns[name].is_plain:
                 column = kept.columns[name]
                 dotted = column.containing(".")
                 if dotted and not _are_numbers_of_pandas(column, [text for _, text in dotted]):
-                    reasons |= dict.fromkeys((at for at, text in dotted if _is_step(text)), "step of a job")
-        for at in sorted(reasons):
-            self.rows.leave_out(reasons[at], 1, f"line {kept.lines[at]}")
-        if reasons:
-            kept.select(np.array([at for at in range(len(kept.lines)) if at not in reasons], dtype=np.int64))
+                    steps |= {at for at, text in dotted if _is_step(text)}
+        for at in sorted(unknown.keys() - steps):
+            self.rows.odd.add(int(kept.lines[at]), f"State {quote(unknown[at])} is not known")
+        if steps:
+            self.rows.leave_out("step of a job", len(steps), f"line {kept.lines[min(steps)]}")
+        if unknown or steps:
+            left_out = unknown.keys() | steps
+            kept.select(np.array([at for at in range(len(kept.lines)) if at not in left_out], dtype=np.int64))
 
     def _spread(self, kept: "_Kept") -> "_Tasks | None":
         """Give each array task a row of its own; return the rows that they come from, None if there are no tasks."""

@@ -203,7 +203,9 @@ class _Table:
 
     def _own_columns(self, there: Sequence[str]) -> dict[str, Mapped]:
         """Return the columns by our names. Names without a column are absent."""
-        ours = {name: Mapped(name if name in there else OTHERWISE.get(name, name)) for name in NAMES} | self._stated
+        spelled = {column.lower(): column for column in reversed(there)} | {column: column for column in there}
+        ours = {name: Mapped(spelled.get(name) or spelled.get(OTHERWISE.get(name, name), name)) for name in NAMES}
+        ours |= self._stated
         return {name: mapped for name, mapped in ours.items() if mapped.column and mapped.column in there}
 
     def require(self) -> None:

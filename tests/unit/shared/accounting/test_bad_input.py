@@ -102,7 +102,6 @@ def test_an_unknown_zone_is_named(tmp_path: Path) -> None:
         ({"JobIDRaw": "1"}, "told twice"),
         ({"State": "CANCELLED by 7", "Eligible": "Unknown", "Start": "None"}, "cancelled before it was eligible"),
         ({"JobIDRaw": "1.batch"}, "step of a job"),
-        ({"State": "PONDERING"}, "in state 'PONDERING', which is not known"),
         ({"AllocCPUS": "99999999999"}, "larger than any machine"),
     ],
 )

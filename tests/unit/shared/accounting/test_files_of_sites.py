@@ -278,6 +278,30 @@ def test_requests_of_torque_and_moab_in_other_places(tmp_path: Path) -> None:
     assert facts(trace_of(tmp_path, text), *kinds) == [(28, 1, 4, 93_600), (28, 1, 2, 7200)]
 
 
+def test_the_chunks_that_a_job_of_pbs_selects(tmp_path: Path) -> None:
+    text = (
+        "01/27/2026 00:30:00;E;300.h;user=u ctime=1769468400 start=1769470200 end=1769473800 "
+        "Resource_List.select=2:ncpus=16:ngpus=4+1:ncpus=4 Resource_List.walltime=02:00:00\n"
+    )
+    kinds = ("processors", "nodes", "gpus", "requested_time")
+    assert facts(trace_of(tmp_path, text), *kinds) == [(36, 3, 8, 7200)]
+
+
+def test_unknown_states_are_odd_rows(tmp_path: Path) -> None:
+    rows = "".join(sacct_row(job) for job in range(9))
+    odd = sacct_row(9, "PONDERING")
+    assert trace_of(tmp_path, SACCT + rows + odd).left_out == {
+        "unreadable": (1, "line 11: State 'PONDERING' is not known")
+    }
+    with pytest.raises(TraceError, match="2 of 11 rows cannot be read, more than a tenth: line 11: State 'PONDERING'"):
+        trace_of(tmp_path, SACCT + rows + odd + odd)
+
+
+def test_names_of_columns_in_capital_letters(tmp_path: Path) -> None:
+    text = "JOB_NUMBER,SUBMIT,START,END,PROCESSORS,LIMIT\n1,0,5,65,4,60\n"
+    assert facts(trace_of(tmp_path, text)) == [(1, 5, 60, 4, 60)]
+
+
 def test_a_table_of_the_standard_format(tmp_path: Path) -> None:
     text = (
         "job_number,submit_time,wait_time,run_time,allocated_processors,requested_processors,requested_time,status\n"
