@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from shadowtime.shared.accounting import CellColumn, OddRows, lines_of, whole_contents
+from shadowtime.shared.accounting import NAMES, CellColumn, OddRows, lines_of, whole_contents
 from shadowtime.shared.accounting.tables.blocks import BATCH, IsRow, TableBlock
 from shadowtime.shared.bounds import MAX_JSON
 from shadowtime.shared.errors import TraceError
@@ -84,7 +84,8 @@ class JsonTable:
             )
         elif isinstance(content, dict) and content and all(isinstance(cells, dict) for cells in content.values()):
             keys = dict.fromkeys(key for cells in content.values() for key in cells)
-            if len(keys) > len(content) or all(map(str.isdecimal, keys)):  # a column for each key, else a row
+            by_row = not {*NAMES} & content.keys() and ({*NAMES} & keys.keys() or len(keys) <= len(content))
+            if not by_row or all(map(str.isdecimal, keys)):
                 content = [{name: cells.get(key) for name, cells in content.items()} for key in keys]
             else:
                 content = [{"job_number": job, **of_job} for job, of_job in content.items()]

@@ -313,7 +313,7 @@ def test_a_table_of_the_standard_format(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        json.dumps({f"a{n}": {"submit": 0, "start": 5, "end": 65, "processors": 4, "limit": 60} for n in range(6)}),
+        json.dumps({f"a{n}": {"submit": 0, "start": 5, "end": 65, "processors": 4, "limit": 60} for n in range(2)}),
         '{"submit": {"a1": 0, "a2": 9, "a3": 9, "a4": 9, "a5": 9, "a6": 9}, "start": {"a1": 5}, "end": {"a1": 65}, '
         '"processors": {"a1": 4}, "limit": {"a1": 60}}',
     ],
