@@ -1,5 +1,6 @@
 """All log formats by name, recognised by the beginning of a file."""
 
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from shadowtime.shared.accounting import (
 )
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.plugins import Plugins
+from shadowtime.shared.quoting import quote
 
 
 class LogFormat(Protocol):
@@ -48,6 +50,9 @@ AS_READ = Reading()
 NUMERIC = b"0123456789+-.; \t\r"
 """All characters that a job line in the Standard Workload Format may have."""
 
+JOB_LINE = re.compile(rb"(?:[\s;]*[-+]?[.0-9]+){4}")
+"""The beginning of a job line in the Standard Workload Format."""
+
 WHOLE_LOGS = ("Batsim", "Grid Workload Format")
 """Formats that are logs, not accounting: the options for accounting do not apply to them."""
 
@@ -63,6 +68,16 @@ UNREAD = {
     b"-- PostgreSQL database dump": "a dump of a PostgreSQL database; export the table of jobs as CSV",
     b'"JOB_NEW"': "LSF's file of events, lsb.events; use lsb.acct of the same folder",
     b"#!": "a script",
+    b"---\n": "YAML; sacct can print JSON with --json, or text with -P",
+    b"%YAML": "YAML; sacct can print JSON with --json, or text with -P",
+    b"=====": "output of qacct -j; use Grid Engine's file, $SGE_ROOT/$SGE_CELL/common/accounting",
+    b"Accounting information about jobs": "output of bacct; use LSF's file lsb.acct",
+    b"Job: ": "output of tracejob; use the folder server_priv/accounting",
+    b"Job Id: ": "output of qstat -f; use the folder server_priv/accounting",
+    b"job-ID ": "output of qstat; use Grid Engine's file, $SGE_ROOT/$SGE_CELL/common/accounting",
+    b"ID ": "a table of condor_history without times; print condor_history -json",
+    b"JOBID ": "a list of waiting and running jobs; use the accounting of ended jobs, such as sacct or lsb.acct",
+    b"JobID ": "output of sacct without the line of dashes below its header; print it with -P",
     b"<": "XML or HTML; HTCondor's history can be printed with condor_history -json",
 }
 """Formats that cannot be read, by the first bytes of a file, with the way out."""
@@ -132,7 +147,8 @@ def _stated_format(path: Path, reading: Reading) -> LogFormat | None:
     lines = [line.decode(errors="replace") for line in first_lines(beginning_of(path))]
     if is_table(reading.columns):
         shape = header_of(lines[0], reading.delimiter)
-        return log_formats()["table"] if shape is not None and shape.delimiter != " " else None
+        stated = reading.delimiter is not None or (shape is not None and shape.delimiter != " ")
+        return log_formats()["table"] if stated else None
     return log_formats()["sacct" if any(header_of(line, reading.delimiter) for line in lines) else "table"]
 
 
@@ -215,6 +231,19 @@ def _unread(path: Path) -> str | None:
             return what
     if (keys := json_keys(head)) or head.lstrip()[:1] in (b"{", b"["):
         shown = ", ".join(sorted(keys)[:10]) or "none"
-        names = ", ".join(sorted(log_formats().data))
-        return f"JSON of no format that is read; its keys are {shown}; read are {names}"
+        return f"JSON of no format that is read; its keys are {shown}; read are {_known()}"
+    lines = [line for line in first_lines(head) if line.strip()]
+    if head[257:262] == b"ustar":
+        return "a tar archive; unpack it: a folder is read as one log"
+    standard = path.name.endswith(STANDARD) or any(line.startswith(b";") or JOB_LINE.match(line) for line in lines)
+    if lines and not standard:
+        shown = quote(lines[0].decode(errors="replace"))
+        return (
+            f"of no format that is read: it begins with {shown}; read are {_known()}, the Standard Workload Format "
+            "and tables of text with a delimiter (--delimiter, ' ' for blanks) and names of columns (--fields)"
+        )
     return None
+
+
+def _known() -> str:
+    return ", ".join(sorted(log_formats().data))

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
         is_nan,
         memory_of,
         span_of,
+        spans_of,
         word_of,
     )
-    from shadowtime.shared.accounting.columns import CellColumn, columns_of_lines
+    from shadowtime.shared.accounting.columns import CellColumn, columns_of_text
     from shadowtime.shared.accounting.delimited import RowReader, Shape
     from shadowtime.shared.accounting.durations import seconds_of
     from shadowtime.shared.accounting.instants import (
@@ -47,7 +48,16 @@ if TYPE_CHECKING:
         parts_of_nodes,
         read_parts,
     )
-    from shadowtime.shared.accounting.mapping import INSTANTS, NAMES, SPANS, Mapped, is_table, parse_columns, resolved
+    from shadowtime.shared.accounting.mapping import (
+        INSTANTS,
+        NAMES,
+        SPANS,
+        Mapped,
+        is_table,
+        notes_on_units,
+        parse_columns,
+        resolved,
+    )
     from shadowtime.shared.accounting.names import KINDS, POOL, REQUEUED, Names, read_key, read_names
     from shadowtime.shared.accounting.odd_rows import UNREADABLE, OddRows
     from shadowtime.shared.accounting.pbs_records import PbsJobs, PbsLife, PbsWaiting, numbered
@@ -84,6 +94,7 @@ if TYPE_CHECKING:
         beginning_of,
         contents_of,
         ends_with_a_line,
+        files_of,
         first_lines,
         is_pipe,
         kept,

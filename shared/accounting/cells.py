@@ -7,10 +7,13 @@ from decimal import Decimal
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
 from shadowtime.shared.accounting.durations import seconds_of
 from shadowtime.shared.accounting.instants import NOT_SET, Instants, in_seconds
 from shadowtime.shared.accounting.reading import UNKNOWN
 from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION, MAX_INTEGER
+from shadowtime.shared.kernels import Integers
 
 UNITS: dict[str, tuple[int, int]] = {
     **dict.fromkeys(("ns",), (1, 10**9)),
@@ -26,11 +29,11 @@ UNITS: dict[str, tuple[int, int]] = {
 STATED = ("ns", "us", "ms", "s", "min", "h", "d")
 """Units that a mapping may state."""
 
-UNLIMITED = {"unlimited", "partition_limit", "infinite", "infinity", "inf", "no limit", "4294967295"}
-"""Words for no limit, in lower case. The number is how Slurm's database stores it."""
+NO_LIMIT, NO_VALUE = "4294967295", "4294967294"
+"""Numbers by which Slurm's database stores no limit and a missing value."""
 
-NO_VALUE = "4294967294"
-"""Number by which Slurm's database stores a missing value."""
+UNLIMITED = {"unlimited", "partition_limit", "infinite", "infinity", "inf", "no limit", NO_LIMIT}
+"""Words for no limit, in lower case."""
 
 _DECIMAL = re.compile(r"[0-9]{1,19}(\.[0-9]{0,18})?([eE][+-]?[0-9]{1,2})?\Z")
 _DAYS = re.compile(r"([0-9]{1,7}) days?,? *\+?([0-9]{1,2}:[0-9]{2}:[0-9]{2})?(\.[0-9]{1,9})?\Z")
@@ -47,7 +50,7 @@ Parser = Callable[[Any], int | None]
 
 def is_missing(cell: Any) -> bool:
     """Return whether a cell stands for a missing value."""
-    return cell is None or cell == UNKNOWN or (isinstance(cell, str) and cell.strip().lower() in {*NOT_SET, "-1.0"})
+    return cell is None or cell == UNKNOWN or (isinstance(cell, str) and cell.strip().lower() in NOT_SET)
 
 
 def _decimal(cell: Any) -> Decimal | int | None:
@@ -101,8 +104,8 @@ def span_of(unit: str | None = None) -> Parser:
     """Return a parser of durations, in seconds unless `unit` is another one of `STATED`.
 
     >>> parse = span_of()
-    >>> [parse(cell) for cell in ("0 days 02:00:00", "1h", "2:00:00", "7200.0", "P0DT2H0M0S", "INFINITE", "nan", "x")]
-    [7200, 3600, 7200, 7200, 7200, 549755813888, -1, None]
+    >>> [parse(cell) for cell in ("0 days 02:00:00", "1.5h", "2:00:00", "7200.0", "P0DT2H0M0S", "INFINITE", "nan", "x")]
+    [7200, 5400, 7200, 7200, 7200, 549755813888, -1, None]
     >>> span_of("min")("120")
     7200
     """
@@ -123,6 +126,15 @@ def span_of(unit: str | None = None) -> Parser:
         return _written_out(text) if isinstance(cell, str) else None
 
     return parse
+
+
+def spans_of(seconds: Integers) -> Integers:
+    """Return durations from whole numbers of seconds, shape (n,), as `span_of` does.
+
+    >>> spans_of(np.array([7200, 4_294_967_295, 4_294_967_294])).tolist()
+    [7200, 549755813888, -1]
+    """
+    return np.select([seconds == int(NO_LIMIT), seconds == int(NO_VALUE)], [MAX_DURATION, UNKNOWN], seconds)
 
 
 def _written_out(text: str) -> int | None:
@@ -149,15 +161,15 @@ def _scaled(number: Decimal | int, unit: str) -> int | None:
 
 
 def count_of(cell: Any) -> int | None:
-    """Return a whole number, without fractions; None if the cell is no such number.
+    """Return a whole number; None if the cell is no such number. `1.024` may be a thousand and 24, so it is none.
 
-    >>> [count_of(cell) for cell in ("4", "4.0", 4.0, "", "-1", "4e2", "many", -7)]
-    [4, 4, 4, -1, -1, 400, None, None]
+    >>> [count_of(cell) for cell in ("4", "4.0", 4.0, "", "-1", "4e2", "many", -7, "1.024")]
+    [4, 4, 4, -1, -1, 400, None, None, None]
     """
     if is_missing(cell) or is_nan(cell) or cell is False:
         return UNKNOWN
     number = _decimal(cell)
-    return int(number) if number is not None and 0 <= number <= MAX_INTEGER else None
+    return int(number) if number is not None and 0 <= number <= MAX_INTEGER and number == int(number) else None
 
 
 def memory_of(cell: Any) -> int | None:
@@ -169,7 +181,8 @@ def memory_of(cell: Any) -> int | None:
     if isinstance(cell, str) and (match := _MEMORY.match(cell.strip())):
         mib = float(match[1]) * _MIB[match[2].upper()]
         return round(mib) if mib <= MAX_AMOUNT else None
-    return count_of(cell)
+    number = _decimal(cell)
+    return int(number) if number is not None and 0 <= number <= MAX_INTEGER else count_of(cell)
 
 
 def word_of(cell: Any) -> str:

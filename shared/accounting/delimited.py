@@ -20,8 +20,9 @@ Fields = list[str]
 class Shape(NamedTuple):
     """How lines are cut into fields.
 
-    `spans` are the first and last places of fields of fixed width, else empty. `free` are the fields of free text,
-    which may contain the delimiter or a line end. `quoted` says whether a field in quotes may contain it.
+    `spans` are the first and last places of fields of fixed width, else empty. A blank as delimiter stands for any
+    number of blanks. `free` are the fields of free text, which may contain the delimiter or a line end. `quoted` says
+    whether a field in quotes may contain it.
     """
 
     names: Sequence[str]
@@ -46,7 +47,7 @@ class Shape(NamedTuple):
             except csv.Error:  # quotes within a text, which mean nothing
                 fields = text.split(self.delimiter)
         else:
-            fields = text.split(self.delimiter)
+            fields = text.split(None if self.delimiter == " " else self.delimiter)
         if len(fields) == len(self.names) + 1 and not fields[-1]:  # sacct -p, not -P
             fields.pop()
         return fields

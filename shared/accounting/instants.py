@@ -14,7 +14,10 @@ from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.quoting import quote
 
-NOT_SET = {"", "unknown", "none", "n/a", "(null)", "invalid", "nat", "nan", "na", "<na>", "null", "nil", "-", "-1"}
+NOT_SET = {
+    *("", "unknown", "none", "n/a", "(null)", "invalid", "nat", "nan", "na", "<na>", "null", "nil", "-", "-1", "-1.0"),
+    *("\\n", "0000-00-00", "0000-00-00 00:00:00"),  # of MySQL
+}
 """Words that files write in place of a missing value, in lower case."""
 
 DIGITS = len(str(MAX_INTEGER))
@@ -30,6 +33,9 @@ _SLASHED = re.compile(
     r"(\d{1,2})([/.])(\d{1,2})[/.](\d{4})(?:[ T,]+(\d{1,2}:\d\d(?::\d\d)?)(?:\.\d+)?( ?[AaPp][Mm])?)?\Z"
 )
 """A date whose year comes last. The first two groups are day and month, or month and day."""
+
+_NAMED_MONTHS = ("%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S UTC %Y", "%d-%b-%Y %H:%M:%S", "%d %b %Y %H:%M:%S")
+"""Dates with the name of a month, as `ctime` and databases write them."""
 
 _CLOCK = {f"{minute:02}:{second:02}": 60 * minute + second for minute in range(60) for second in range(60)}
 
@@ -99,7 +105,9 @@ class Instants:
             if clock is not None and hour is not None and text[13] == ":":
                 self.without_zone += 1
                 return hour + clock
-        if text.strip().lower() in NOT_SET:
+        if (stripped := text.strip()) != text:
+            return self(stripped)
+        if text.lower() in NOT_SET:
             return UNKNOWN
         return self._number(text) if self.date_format is None and text[:1].isdecimal() else self._local(text)
 
@@ -125,6 +133,23 @@ class Instants:
             )
         self.day_first = day_first
         self._local.cache_clear()
+
+    def of_local(self, seconds: Integers) -> Integers | None:
+        """Return the Unix times of local times, which are seconds since 1970 as if there were no time zone, shape (n,).
+
+        None if the user has stated a format of dates, or a clock is set within the hour of one of them.
+
+        >>> Instants(zone_of("Europe/Berlin")).of_local(np.array([1_795_325_473])).tolist()
+        [1795321873]
+        """
+        if self.date_format is not None:
+            return None
+        hours, places = np.unique(seconds // 3600, return_inverse=True)
+        begun = [self._hour(f"{datetime.fromtimestamp(3600 * hour, UTC):%Y-%m-%dT%H}") for hour in hours.tolist()]
+        if None in begun:
+            return None
+        self.without_zone += len(seconds)
+        return np.array(begun, dtype=np.int64)[places] + seconds % 3600
 
     def _hour(self, text: str) -> int | None:
         """Return the first second of a local hour; None if the text is not one, or a clock is set within the hour."""
@@ -176,7 +201,16 @@ class Instants:
             text = re.sub(r" (?=[+-]\d\d:?\d\d\Z)", "", text)
             return self._unix(datetime.fromisoformat(text.replace("/", "-")))
         except ValueError:
-            return None
+            return self._with_month(text)
+
+    def _with_month(self, text: str) -> int | None:
+        for order in _NAMED_MONTHS:
+            try:
+                date = datetime.strptime(text, order)
+            except ValueError:
+                continue
+            return self._unix(date.replace(tzinfo=UTC) if "UTC" in order else date)
+        return None
 
     def _unix(self, date: datetime) -> int | None:
         if date.tzinfo is None:

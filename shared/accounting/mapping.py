@@ -35,6 +35,16 @@ class Mapped(NamedTuple):
         return unit if UNITS.get(unit, (1, 1)) != (1, 1) else None
 
 
+def notes_on_units(columns: Mapping[str, Mapped]) -> list[str]:
+    """Return a note for each column that is read in the unit at the end of its name."""
+    return [
+        f"{name} is read in {mapped.unit_in_name}, as the name of column {quote(mapped.column)} says; "
+        f"--columns {name}={mapped.column}:s would read it in seconds"
+        for name, mapped in columns.items()
+        if name in (*SPANS, *INSTANTS) and mapped.unit is None and mapped.unit_in_name
+    ]
+
+
 def parse_columns(texts: Iterable[str]) -> dict[str, str]:
     """Return the columns by our names, from texts such as `submit=queued_at,limit=wanted:min,gpus=`.
 
@@ -90,5 +100,5 @@ def resolved(mapping: Mapping[str, str], there: Sequence[str]) -> dict[str, Mapp
                 )
             columns[name] = Mapped(column, unit)
         else:
-            raise SettingsError(f"no column {quote(text)} for {name}")
+            raise SettingsError(f"no column {quote(text)} for {name}; name another, or leave it out with {name}=")
     return columns

@@ -1,6 +1,7 @@
 """Accounting files of OpenPBS, PBS Pro and Torque: one record for each event of a job."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from shadowtime.shared.accounting.instants import Instants, zone_of
@@ -32,7 +33,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     """
     rows, instants = AccountingRows(), Instants(zone_of(reading.time_zone))
     jobs = PbsJobs(instants)
-    last, taken = 0, list[PbsLife]()
+    last, taken, differing, deleted = 0, list[PbsLife](), list[PbsLife](), False
     for lines in lines_of(path):
         for number, line in enumerate(lines, last + 1):
             try:
@@ -53,22 +54,29 @@ def read(path: Path, reading: Reading) -> AccountingRows:
                 taken.append(life)
 
         last += len(lines)
+        differing += (life for life in taken if life.numbers["requested"] not in (UNKNOWN, life.numbers["processors"]))
+        deleted = deleted or any(life.kind in DELETED for life in taken)
+        _extend(rows, taken)
+        taken.clear()
 
     for job, known in jobs.waiting.items():
         state = "still waiting" if known.started == UNKNOWN else "still running"
         rows.leave_out(state, 1, f"job {job}, line {known.line}")
         rows.passed_over -= 1  # its last record is counted as this job now
-    if taken:
-        numbers = {name: [life.numbers[name] for life in taken] for name in NUMBERS if name in taken[0].numbers}
-        words = {name: [life.words[name] for life in taken] for name in taken[0].words}
-        rows.extend([life.line for life in taken], numbers, words)
-
-    differing = [life for life in taken if life.numbers["requested"] not in (UNKNOWN, life.numbers["processors"])]
     if differing:
         rows.notes.append(
-            f"{len(differing):,} jobs held another number of processors than nodes=N:ppn=M requests, and count with "
-            f"those that they held; first job {differing[0].job}, line {differing[0].line}"
+            f"{len(differing):,} jobs held another number of processors than nodes=N:ppn=M or select= requests, and "
+            f"count with those that they held; first job {differing[0].job}, line {differing[0].line}"
         )
-    if instants.assumed and any(life.kind in DELETED for life in taken):
+    if instants.assumed and deleted:
         rows.notes.append("jobs that never started are dated by a clock of no zone: taken for UTC; see --time-zone")
     return rows
+
+
+def _extend(rows: AccountingRows, lives: Sequence[PbsLife]) -> None:
+    if not lives:
+        return
+    columns = zip(*(life.numbers.values() for life in lives), strict=True)
+    numbers = dict(zip(lives[0].numbers, columns, strict=True))
+    words = dict(zip(lives[0].words, zip(*(life.words.values() for life in lives), strict=True), strict=True))
+    rows.extend([life.line for life in lives], {name: numbers[name] for name in NUMBERS if name in numbers}, words)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from shadowtime.shared.accounting.durations import seconds_of
@@ -27,11 +28,14 @@ LIMIT_EXITS = {"PBS": -29, "Torque": -11}
 RERUN_EXITS = {"PBS": {-11, -12, -13, -14}, "Torque": {-3, -13, -14}}
 """Exit statuses of jobs that run again. In Torque, -10 and -12 are the limits of memory and of CPU time."""
 
-OF_TORQUE = ("owner", "total_execution_slots", "unique_node_count", "Resource_List.neednodes", "Resource_List.nodes")
+OF_TORQUE = {"owner", "total_execution_slots", "unique_node_count", "Resource_List.neednodes", "Resource_List.nodes"}
 """Attributes that Torque writes. PBS Pro has `Resource_List.nodes` too, but then also one of `OF_PBS`."""
 
-OF_PBS = ("Resource_List.place", "Resource_List.select", "project", "run_count", "exec_vnode")
+OF_PBS = {"Resource_List.place", "Resource_List.select", "project", "run_count", "exec_vnode"}
 """Attributes that only OpenPBS and PBS Pro write."""
+
+OF_REQUESTS = tuple(f"Resource_List.{name}" for name in ("nodes", "neednodes", "nodect", "procs", "gpu", "select"))
+"""Attributes with the size that a job requests."""
 
 DELETED = {"D", "A", "K"}
 """Types of records of jobs that a person or the server deleted, waiting or running. A running job then also ends."""
@@ -43,6 +47,7 @@ _FIRST_SECOND = 10**8
 """Limit below which a number is no instant, but damage: the year 1973."""
 
 _PAIR = re.compile(r"(?<![\w.])([\w.]+)=(\"[^\"]*\"|'[^']*'|\S*)")
+_KEY = re.compile(r"(?<![\w.])[\w.]+\Z")
 _JOB = re.compile(r"([0-9]{1,12})(?:\[([0-9]{0,7})\]|-([0-9]{1,7}))?(?:\.|\Z)")
 _RANGES = re.compile(r"(?:\A|/)[0-9]{1,7}(?:[-,][0-9]{1,7})+(?=\Z|\+)")
 _SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)(b|w)\Z", re.IGNORECASE)
@@ -115,7 +120,7 @@ class PbsJobs:
         if time is None or not _JOB.match(job):
             raise ValueError(f"a record without a valid time and job number: {quote(text)}")
         self.time = time
-        attributes = {key: value.strip("\"'") for key, value in _PAIR.findall(message)}
+        attributes = _attributes_of(message)
         known = self.waiting.pop(job, None)
         if kind in ("Q", "S"):
             before = known or PbsWaiting(line, time, UNKNOWN, {})
@@ -130,11 +135,31 @@ class PbsJobs:
         return PbsLife(line, kind, job, known is not None, *_facts_of(job, kind, time, attributes, known))
 
 
+@lru_cache(maxsize=4_096)
+def _key_of(text: str) -> str | None:
+    match = _KEY.search(text)
+    return match and match[0]
+
+
+def _attributes_of(message: str) -> dict[str, str]:
+    """Return the attributes of a record, such as `user=eve queue=workq`. Values with blanks are in quotes.
+
+    >>> _attributes_of("user=eve jobname=a b Resource_List.select=1:ncpus=4"), _attributes_of("comment='a b=c' x=1")
+    ({'user': 'eve', 'jobname': 'a', 'Resource_List.select': '1:ncpus=4'}, {'comment': 'a b=c', 'x': '1'})
+    """
+    if '"' not in message and "'" not in message:
+        pairs = [part.partition("=") for part in message.split() if "=" in part]
+        attributes = {_key_of(key): value for key, _, value in pairs}
+        if None not in attributes:
+            return attributes  # type: ignore[return-value]
+    return {key: value.strip("\"'") for key, value in _PAIR.findall(message)}
+
+
 def _facts_of(
     job: str, kind: str, time: int, attributes: Mapping[str, str], known: PbsWaiting | None
 ) -> tuple[dict[str, int], dict[str, str]]:
     """Return the numbers and words of a life, from a record and the earlier records of the job."""
-    asked = {**(known.attributes if known else {}), **attributes}
+    asked = {**known.attributes, **attributes} if known else attributes
     over = kind not in ("Q", "S")
     start = UNKNOWN if kind == "Q" else _whole(attributes, "start")
     if start == UNKNOWN and known is not None and kind in ("S", "E", "R"):
@@ -148,7 +173,7 @@ def _facts_of(
         raise ValueError(f"job {quote(job)} has a time that is not a Unix time")
     exit_status = attributes.get("Exit_status", "")
     code = int(exit_status) if _EXIT.match(exit_status) else None
-    hosts, request = asked.get("exec_host", ""), _requested(asked)
+    hosts, request = asked.get("exec_host", ""), _requested(*map(asked.get, OF_REQUESTS))
     numbers = {
         "job_number": number_of(*numbered(job)),
         "submit": submit,
@@ -170,7 +195,7 @@ def _facts_of(
         "account": asked.get("account") or asked.get("project", "").removeprefix("_pbs_project_default"),
         "job_name": asked.get("jobname", ""),
         "partition": asked.get("queue", ""),
-        "node_list": re.split("[/+]", hosts, maxsplit=1)[0],
+        "node_list": hosts.partition("/")[0].partition("+")[0],
     }
     return numbers, words
 
@@ -184,9 +209,9 @@ def system_of(attributes: Mapping[str, str]) -> str:
     ('Torque', 'PBS')
     """
     hosts = attributes.get("exec_host", "")
-    if "*" in hosts or any(name in attributes for name in OF_PBS):
+    if "*" in hosts or not OF_PBS.isdisjoint(attributes):
         return "PBS"
-    return "Torque" if _RANGES.search(hosts) or any(name in attributes for name in OF_TORQUE) else "PBS"
+    return "Torque" if not OF_TORQUE.isdisjoint(attributes) or _RANGES.search(hosts) else "PBS"
 
 
 def _status(kind: str, code: int | None, system: str) -> int:
@@ -234,6 +259,7 @@ def _processors(asked: Mapping[str, str], hosts: str, request: PbsRequest) -> in
     return max(slots, counted, request.processors, _whole(asked, "Resource_List.ncpus"))
 
 
+@lru_cache(maxsize=65_536)
 def _slots(hosts: str) -> int:
     """Return the number of processors in a list of hosts; `UNKNOWN` for an empty list.
 
@@ -257,33 +283,51 @@ def _slots(hosts: str) -> int:
     return slots or UNKNOWN
 
 
-def _requested(asked: Mapping[str, str]) -> PbsRequest:
+@lru_cache(maxsize=65_536)
+def _requested(
+    nodes_asked: str | None,
+    needed: str | None = None,
+    counted: str | None = None,
+    procs_asked: str | None = None,
+    gpus_asked: str | None = None,
+    selected: str | None = None,
+) -> PbsRequest:
     """Return the size in `Resource_List.nodes`: parts such as `2:ppn=16:gpus=1:feature` or a host, joined by `+`.
 
-    >>> _requested({"Resource_List.nodes": "2:ppn=16+c7:ppn=4:gpus=2#shared"})
+    `Resource_List.select` of PBS Pro has parts such as `2:ncpus=16:ngpus=1`.
+
+    The arguments are the values of `OF_REQUESTS`. Moab may have the whole request in `Resource_List.nodect`.
+
+    >>> _requested("2:ppn=16+c7:ppn=4:gpus=2#shared")
     PbsRequest(processors=36, nodes=3, gpus=2)
-    >>> _requested({"Resource_List.procs": "64"})
+    >>> _requested(None, procs_asked="64")
     PbsRequest(processors=64, nodes=-1, gpus=-1)
+    >>> _requested(None, selected="2:ncpus=16:ngpus=4+ncpus=8")
+    PbsRequest(processors=40, nodes=3, gpus=8)
     """
-    text = asked.get("Resource_List.nodes") or asked.get("Resource_List.neednodes", "")
-    procs = _whole(asked, "Resource_List.procs")
+    text = nodes_asked or needed or (counted if counted and ":" in counted else selected)
+    procs, gpus_of_job = (
+        UNKNOWN if (number := whole_number(asked or "")) is None else number for asked in (procs_asked, gpus_asked)
+    )
     if not text:
-        return PbsRequest(procs, UNKNOWN, UNKNOWN)
+        return PbsRequest(procs, UNKNOWN, gpus_of_job)
     processors = nodes = gpus = 0
     for part in text.partition("#")[0].split("+"):
         count, *properties = part.split(":")
-        of_node = dict(pair.split("=", 1) for pair in properties if "=" in pair)
+        of_node = dict(pair.split("=", 1) for pair in (count, *properties) if "=" in pair)
         number = whole_number(count)
         number = 1 if number is None else number  # the name of a host or of a feature
         nodes += number
-        processors += number * max(_whole(of_node, "ppn"), 1)
-        gpus += number * max(_whole(of_node, "gpus"), 0)
+        processors += number * max(_whole(of_node, "ppn"), _whole(of_node, "ncpus"), 1)
+        gpus += number * max(*(_whole(of_node, name) for name in ("gpus", "gpu", "ngpus")), 0)
 
-    return PbsRequest(max(processors, procs), nodes, gpus or UNKNOWN)
+    return PbsRequest(max(processors, procs), nodes, max(gpus, gpus_of_job, 0) or UNKNOWN)
 
 
 def _whole(attributes: Mapping[str, str], name: str) -> int:
-    number = whole_number(attributes.get(name, ""))
+    if name not in attributes:
+        return UNKNOWN
+    number = whole_number(attributes[name])
     return UNKNOWN if number is None else number
 
 

@@ -99,13 +99,19 @@ class AccountingRows:
     def extend(self, lines: Sequence[int] | Integers, numbers: Mapping[str, Any], words: Mapping[str, Any]) -> None:
         """Add rows, with the line of each. Words are texts or a `CellColumn` of them.
 
-        All calls must have the same columns.
+        If a call lacks a column of another call, its values are `UNKNOWN` or empty.
         """
+        before, more = len(self), len(lines)
         self._lines.append(np.array(lines, dtype=np.int64))
-        for name, values in numbers.items():
-            self._numbers.setdefault(name, []).append(np.array(values, dtype=np.int64))
-        for name, texts in words.items():
-            self._words.setdefault(name, Words()).extend(texts)
+        for name in numbers.keys() | self._numbers.keys():
+            values = numbers[name] if name in numbers else np.full(more, UNKNOWN)
+            earlier = self._numbers.setdefault(name, [np.full(before, UNKNOWN)] if before else [])
+            earlier.append(np.array(values, dtype=np.int64))
+        for name in (*words, *(self._words.keys() - words.keys())):
+            if name not in self._words:
+                self._words[name] = Words()
+                self._words[name].extend([""] * before)
+            self._words[name].extend(words[name] if name in words else [""] * more)
 
     def leave_out(self, reason: str, count: int, example: str) -> None:
         """Record that `count` rows are left out for a reason. `example` describes the first of them."""

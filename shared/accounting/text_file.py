@@ -1,4 +1,7 @@
-"""The lines of a log, plain or compressed, with any kind of line end. A log is read `PIECE` bytes at a time."""
+"""The lines of a log, plain or compressed, with any kind of line end. A log is read `PIECE` bytes at a time.
+
+A folder is the log that its files make in the order of their names, such as accounting with a file for each day.
+"""
 
 import bz2
 import codecs
@@ -82,12 +85,34 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
 
 def ends_with_a_line(path: Path) -> bool:
     """Return whether a file ends with a line end. For compressed, UTF-16 and empty files this is assumed."""
-    with path.open("rb") as file:
+    with files_of(path)[-1].open("rb") as file:
         begins = file.read(max(map(len, PACKED)))
         if begins.startswith((*PACKED, *_UTF_16)) or not file.seek(0, SEEK_END):
             return True
         file.seek(-1, SEEK_END)
         return file.read(1) in b"\r\n"
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the files in a folder and its folders, in the order of their names; a path that is no folder itself.
+
+    Hidden files do not count.
+
+    Raises
+    ------
+    TraceError
+        If the folder has no file.
+    """
+    if not path.is_dir():
+        return [path]
+    inside = [file for file in path.rglob("*") if file.is_file() and not _hidden(file.relative_to(path))]
+    if not inside:
+        raise TraceError(f"{path}: a folder without files; expected a log, or a folder with its parts")
+    return sorted(inside)
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def is_pipe(path: Path) -> bool:
@@ -178,20 +203,29 @@ def _pieces(path: Path, piece_size: int | None = None) -> Iterator[bytes]:
 
     Up to `piece_size` bytes are unpacked at a time, `PIECE` if it is None.
     """
+    total, piece = 0, b"\n"
+    for part in files_of(path):
+        if not piece.endswith((b"\n", b"\r")):
+            yield b"\n"  # the last line of the file before has no end
+        for piece in _pieces_of(part, piece_size or PIECE):
+            total += len(piece)
+            if total > MAX_LOG_SIZE:
+                raise TraceError(f"{path}: a log has at most {MAX_LOG_SIZE:,} bytes, unpacked")
+            yield piece
+
+
+def _pieces_of(path: Path, piece_size: int) -> Iterator[bytes]:
     packing = ""
     try:
         with path.open("rb") as file:
             begins = file.peek(8)[:8]
             packing = next((name for magic, name in PACKED.items() if begins.startswith(magic)), "")
             with _unpacked(path, file, packing) as source:
-                total, decoder = 0, None
-                while piece := source.read(piece_size or PIECE):
-                    if not total:
-                        decoder, piece = _decoder(piece)
-                    total += len(piece)
-                    if total > MAX_LOG_SIZE:
-                        raise TraceError(f"{path}: a log has at most {MAX_LOG_SIZE:,} bytes, unpacked")
+                first = source.read(piece_size)
+                decoder, piece = _decoder(first)
+                while first:
                     yield piece if decoder is None else decoder.decode(piece).encode(errors="surrogatepass")
+                    first = piece = source.read(piece_size)
     except DAMAGED as error:
         raise TraceError(f"{path}: truncated or damaged {packing} file: {error or type(error).__name__}") from error
     except OSError as error:

@@ -14,7 +14,6 @@ from tests.support.small_logs import job, write_log
 MISTAKES = {  # LOG stands for a small log, GONE for a port where nobody listens, TAKEN for one where somebody does
     # replays
     "replay nope.swf": "nope.swf: cannot be read: No such file or directory",
-    "replay .": ".: cannot be read: Is a directory",
     "replay LOG LOG": "given twice",
     "replay LOG@0": "processors 0",
     "replay LOG --jobs x": "--jobs",

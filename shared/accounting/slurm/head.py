@@ -82,6 +82,7 @@ ORDERS: tuple[Sequence[str], ...] = (
     XDMOD,
     [name for name in XDMOD if name != "QOS"],
     [{"ReqTRES": "ReqGRES", "AllocTRES": "ReqTRES"}.get(name, name) for name in XDMOD if name != "QOS"],
+    [field for name in XDMOD if name != "QOS" for field in (("ReqGRES", name) if name == "ReqTRES" else (name,))],
 )
 """Orders of fields that are recognised without a header: ours, and those of several versions of Open XDMoD."""
 
@@ -138,14 +139,14 @@ def header_of(text: str, delimiter: str | None = None) -> Shape | None:
         names = [name.strip().strip('"') for name in text.rstrip("\r\n").split(delimiter)]
     if names[-1] == "":  # -p, not -P
         names.pop()
-    return shape_of(names, delimiter) if is_header(names) else None
+    return shape_of(names, delimiter, quoted='"' in text) if is_header(names) else None
 
 
-def shape_of(names: Sequence[str], delimiter: str) -> Shape:
+def shape_of(names: Sequence[str], delimiter: str, *, quoted: bool = False) -> Shape:
     """Return the shape of lines with these fields. Names are spelled as sacct does."""
     names = [KNOWN.get(name.lower(), name) for name in names]
     free = [at for at, name in enumerate(names) if name in FREE_TEXT]
-    return Shape(names, delimiter, (), free, quoted=delimiter in (",", ";", "\t"))
+    return Shape(names, delimiter, (), free, quoted=quoted or delimiter in (",", ";", "\t"))
 
 
 def find_head(lines: Sequence[str], fields: Sequence[str], delimiter: str | None, is_row: IsRow) -> SacctHead | None:
@@ -176,14 +177,20 @@ def find_head(lines: Sequence[str], fields: Sequence[str], delimiter: str | None
 
 
 def _without_header(lines: Sequence[str], delimiter: str | None, is_row: IsRow) -> SacctHead | None:
-    """Return the head of output of `sacct -n`, by the known order of fields that fits most lines."""
+    """Return the head of output of `sacct -n`, by the known order of fields that fits most lines.
+
+    Half of the lines must have as many fields, if there are three or more: surplus ones are pieces of a job name.
+    """
     lines = [line for line in lines if line.strip()]
-    best, most = None, len(lines) // 2
+    best, most = None, (len(lines) // 2, 0)
     for text in DELIMITERS if delimiter is None else (delimiter,):
         for order in ORDERS:
-            rows = [line.split(text, len(order) - 1) for line in lines if line.count(text) >= len(order) - 1]
-            if (fitting := sum(is_row(order, fields) for fields in rows)) > most:
-                best, most = SacctHead(shape_of(order, text), 0), fitting
+            surplus = [line.removesuffix(text).count(text) - len(order) + 1 for line in lines]
+            if 2 * (exact := surplus.count(0)) < len(lines) > 2:
+                continue
+            rows = [line.split(text, len(order) - 1) for line, more in zip(lines, surplus, strict=True) if more >= 0]
+            if (score := (sum(is_row(order, fields) for fields in rows), exact)) > most:
+                best, most = SacctHead(shape_of(order, text), 0), score
     return best
 
 

@@ -1,14 +1,16 @@
 """Slurm's accounting as text: the output of `sacct`, with any fields, delimiter and header."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shadowtime.shared.accounting import (
     FEDERATED_SPANS,
     LIFE,
+    NOT_SET,
     TASKS,
     UNKNOWN,
     AccountingRows,
@@ -17,8 +19,9 @@ from shadowtime.shared.accounting import (
     Mapped,
     Reading,
     RowReader,
+    Shape,
     beginning_of,
-    columns_of_lines,
+    columns_of_text,
     count_of,
     ends_with_a_line,
     first_lines,
@@ -27,6 +30,7 @@ from shadowtime.shared.accounting import (
     is_federated,
     lines_of,
     memory_of,
+    notes_on_units,
     number_of,
     resolved,
     span_of,
@@ -40,6 +44,7 @@ from shadowtime.shared.accounting.slurm.head import (
     FIELDS,
     FREE_TEXT,
     ORDERS,
+    SacctHead,
     columns_shown,
     find_head,
     header_of,
@@ -51,11 +56,14 @@ from shadowtime.shared.accounting.slurm.sacct_values import (
     STATES,
     amount_of,
     gpus_held,
+    gpus_of_nodes,
     job_of,
     limit_of,
     listed_tasks,
     memory_held,
+    memory_unit,
     nodes_of,
+    requested_memory,
     span,
     state_in,
     whole,
@@ -71,6 +79,9 @@ DELIMITED = ("|", ";", "\t")
 
 INSTANTS = {"submit": "Submit", "eligible": "Eligible", "start": "Start", "end": "End"}
 
+_JOB_ID = re.compile(rb"JobID\w*", re.IGNORECASE)
+_WITH_FRACTION = re.compile(r"[0-9]{1,15}\.0\Z")
+
 WORDS = {
     "user": "User",
     "account": "Account",
@@ -84,6 +95,8 @@ WORDS = {
 
 TRES = ("AllocTRES", "ReqTRES")
 """Fields of trackable resources. Those that a job held count, or else those that it requested."""
+
+OTHER_FIELDS = ("JobID", "JobIDRaw", "State", "ReqMem", "ReqGRES")
 
 REPLACED = {
     "job_number": ("JobIDRaw", "JobID"),
@@ -148,40 +161,85 @@ def _read_text(path: Path, beginning: bytes, taken: "SacctColumns", reading: Rea
             f"{path}: no header of sacct, and no known order of fields; name its fields with --fields A,B,…, and "
             f"the delimiter with --delimiter; or print all needed fields with their header: {COMMAND}"
         )
-    names, rest_of_name = head.shape.names, "rest of a job name of several lines"
-    refuse_repeated(path, names)
-    header = first[head.lines - 1] if head.lines and not head.shape.spans else None
-    values = next((head.shape.split(line) for line in first[head.lines :] if line.strip()), [])
-    taken.require(names, values)
-    reader = RowReader(head.shape, lambda fields: taken.is_row(names, fields), taken.rows.odd)
-    last_is_free = names[-1] == FREE_TEXT[0]
-    header_line = None if header is None else header.encode(errors="surrogateescape")
+    text = _SacctText(path, head, first, taken)
     last, to_skip = 0, head.lines
     for block in lines_of(path):
         skipped, to_skip = min(to_skip, len(block)), max(to_skip - len(block), 0)
-        block, last = block[skipped:], last + skipped
-        regular = None if reader.waits or header_line in block else columns_of_lines(block, head.shape)
-        if regular is not None:
-            taken.take(np.arange(last + 1, last + 1 + len(block)), regular)
-            last += len(block)
-            continue
-        lines = [(number, line.decode(errors="surrogateescape")) for number, line in enumerate(block, last + 1) if line]
-        if header is not None:  # the header of another time window's output, appended to the file
-            lines = [line for line in lines if line[1] != header]
-        if last_is_free and not head.shape.spans:
-            rest = [at for at, (_, text) in enumerate(lines) if head.shape.delimiter not in text and _is_rest(text)]
-            for at in reversed(rest):
-                taken.rows.leave_out(rest_of_name, 1, f"line {lines.pop(at)[0]}")
-
-        taken.take_rows(names, *reader.take(lines))
+        text.take(last + skipped, block[skipped:])
         last += len(block)
-
-    numbers, fields, cut = reader.finish()
-    taken.take_rows(names, numbers, fields)
-    if cut is not None:
-        taken.rows.leave_out("line cut off", 1, f"line {cut[0]}, the last one")
-    if cut is not None or not ends_with_a_line(path):
+    if text.finish() or not ends_with_a_line(path):
         taken.rows.notes.append("the last line is cut off: the file may not be whole")
+
+
+class _SacctText:
+    """Conversion of lines into rows. A file may have further headers: each applies to the lines behind it."""
+
+    def __init__(self, path: Path, head: SacctHead, first: Sequence[str], taken: "SacctColumns") -> None:
+        self._path, self._taken = path, taken
+        begun = head.lines - 1 - bool(head.shape.spans)
+        self._heads = [line.encode(errors="surrogateescape") for line in first[max(begun, 0) : head.lines]]
+        """The header, and behind it the ruler if fields have a fixed width; empty if there is no header."""
+        match = _JOB_ID.search(self._heads[0]) if self._heads else None
+        self._mark = match[0] if match else None
+        self._shapes = dict.fromkeys(self._heads[:1], head.shape)
+        values = next((head.shape.split(line) for line in first[head.lines :] if line.strip()), [])
+        self._begin(head.shape, values)
+
+    def _begin(self, shape: Shape, values: Sequence[str]) -> None:
+        refuse_repeated(self._path, shape.names)
+        self._taken.require(shape.names, values)
+        self._shape = shape
+        self._reader = RowReader(shape, lambda fields: self._taken.is_row(shape.names, fields), self._taken.rows.odd)
+
+    def take(self, last: int, block: Sequence[bytes]) -> None:
+        """Take the lines behind line `last`."""
+        begin, mark, text = 0, self._mark, b"\n".join(block)
+        if mark is None or mark not in text:
+            self._take(last, block, text)
+            return
+        for at in [at for at, line in enumerate(block) if mark in line]:
+            shape = self._shapes.get(block[at]) or self._other_shape(block[at])
+            if shape is None:
+                continue
+            self._take(last + begin, block[begin:at], b"\n".join(block[begin:at]))
+            begin = at + 1
+            if shape.names != self._shape.names:
+                self.finish()
+                self._begin(shape, [])
+        self._take(last + begin, block[begin:], b"\n".join(block[begin:]))
+
+    def _other_shape(self, line: bytes) -> Shape | None:
+        """Return the shape of the lines behind a header of other fields; None if the line is no header."""
+        if self._shape.spans:
+            return None
+        return header_of(line.decode(errors="surrogateescape"), self._shape.delimiter)
+
+    def _take(self, last: int, block: Sequence[bytes], text: bytes) -> None:
+        wanted = self._taken.wanted
+        regular = None if self._reader.waits else columns_of_text(text, len(block), self._shape, wanted)
+        if regular is not None:
+            self._taken.take(np.arange(last + 1, last + 1 + len(block)), regular)
+            return
+        rulers = self._heads if self._shape.spans else ()
+        lines = [
+            (number, line.decode(errors="surrogateescape"))
+            for number, line in enumerate(block, last + 1)
+            if line and line not in rulers
+        ]
+        if self._shape.names[-1] == FREE_TEXT[0] and not self._shape.spans:
+            rest = [at for at, (_, text) in enumerate(lines) if self._shape.delimiter not in text and _is_rest(text)]
+            for at in reversed(rest):
+                number = lines.pop(at)[0]
+                self._taken.rows.leave_out("rest of a job name of several lines", 1, f"line {number}")
+        self._taken.take_rows(self._shape.names, *self._reader.take(lines))
+
+    def finish(self) -> bool:
+        """Take the last rows. Return whether the last line is cut off."""
+        numbers, fields, cut = self._reader.finish()
+        self._taken.take_rows(self._shape.names, numbers, fields)
+        if cut is not None:
+            self._taken.rows.leave_out("line cut off", 1, f"line {cut[0]}, the last one")
+        return cut is not None
 
 
 def _is_rest(text: str) -> bool:
@@ -218,6 +276,8 @@ class SacctColumns:
         self._reading = reading
         self._mapped: dict[str, Mapped] = {}
         self._checks = Instants(self.instants.zone, reading.date_format)  # counts no dates without a zone
+        self.wanted = {*PARSERS, *INSTANTS.values(), *WORDS.values(), *TRES, *OTHER_FIELDS}
+        """Names of the columns that are read."""
         self._lists_cut = 0
         self._first_list = ""
         self._begun = False
@@ -230,10 +290,17 @@ class SacctColumns:
         TraceError
             If a field is missing.
         """
+        spelled = {name.lower(): name for name in names}
+        mapping = dict(self._reading.columns)
+        for name, text in mapping.items():
+            column, colon, unit = text.partition(":")
+            if text not in names and column.lower() in spelled:  # names are spelled as sacct does
+                mapping[name] = spelled[column.lower()] + colon + unit
         try:
-            self._mapped = resolved(self._reading.columns, names)
+            self._mapped = resolved(mapping, names)
         except SettingsError as error:
             raise SettingsError(f"{self.path}: {error}; it has {columns_shown(names, values)}") from None
+        self.wanted |= {mapped.column for mapped in self._mapped.values()}
         left_out = {field for name in self._mapped for field in REPLACED.get(name, ())}
         there = {*names} - left_out | {name for name, mapped in self._mapped.items() if mapped.column}
 
@@ -255,6 +322,9 @@ class SacctColumns:
                 f"{self.path}: no field {', '.join(missing)}; it has {columns_shown(names, values)}; name other "
                 f"columns with --columns, or print all needed fields: {COMMAND}"
             )
+        if self._begun:
+            return
+        self.rows.notes += notes_on_units(self._mapped)
         if lacks("limit", "TimelimitRaw", "Timelimit"):
             self.rows.notes.append(
                 f"no field Timelimit: its jobs have no requested time; it has {columns_shown(names, values)}"
@@ -268,6 +338,7 @@ class SacctColumns:
             all(parse(row[name]) is not None for name, parse in PARSERS.items() if name in row)
             and all(self._checks(row[name]) is not None for name in INSTANTS.values() if name in row)
             and self._checks(submitted) not in (UNKNOWN, None)
+            and all("=" in row[name] for name in TRES if row.get(name))
             and ("State" not in row or state_in(row["State"]) in STATES.keys() | GOING_ON)
             and all(
                 job_of(row[name].partition(".")[0].partition("_")[0]) not in (UNKNOWN, None)
@@ -298,15 +369,15 @@ class SacctColumns:
         self._override(kept, numbers)
         words = {name: kept.columns[field] for name, field in WORDS.items() if field in kept.columns}
         words |= {name: kept.mapped[name].words(word_of) for name in WORDS if name in kept.mapped}
-        words["job_id"] = CellColumn([""] * len(kept.lines)) if tasks is None else CellColumn(tasks.names)
+        words["job_id"] = CellColumn([""] * len(kept.lines)) if tasks is None else tasks.names
         federated = is_federated(numbers["job_number"])
         if federated.any():
             numbers["job_number"] = np.array([number_of(job) for job in numbers["job_number"].tolist()], dtype=np.int64)
         numbers["life_step"] = np.where(federated, LIFE * FEDERATED_SPANS, LIFE)
         if tasks is not None:
-            own = np.array(tasks.numbers, dtype=np.int64)
-            numbers["job_number"] = np.where(own == UNKNOWN, numbers["job_number"], own)
-            numbers["life_step"] = np.where(own == UNKNOWN, numbers["life_step"], LIFE * TASKS)
+            no_task = tasks.numbers == UNKNOWN
+            numbers["job_number"] = np.where(no_task, numbers["job_number"], tasks.numbers)
+            numbers["life_step"] = np.where(no_task, numbers["life_step"], LIFE * TASKS)
         if kept.bad:
             good = kept.without_bad()
             numbers = {name: values[good] for name, values in numbers.items()}
@@ -315,7 +386,9 @@ class SacctColumns:
 
     def finish(self) -> AccountingRows:
         """Return all accepted rows, with remarks on the file."""
-        rows = self.rows
+        rows, limit = self.rows, self._mapped.get("limit")
+        if limit is not None and limit.column and limit.unit is None:
+            rows.assumed_limit = limit.column, limit.unit_in_name or "s"
         rows.assumed_utc = self.instants.assumed
         if rows.assumed_utc:
             rows.notes.append(
@@ -341,32 +414,35 @@ class SacctColumns:
             raise TraceError(f"{self.path}: {error}") from None
 
     def _leave_out(self, kept: "_Kept") -> None:
-        """Leave out steps of jobs and rows in unknown states."""
-        reasons: dict[int, str] = {}
+        """Leave out steps of jobs, and rows in unknown states as odd ones."""
+        unknown: dict[int, str] = {}
+        steps: set[int] = set()
         if "State" in kept.columns:
             texts, codes = kept.columns["State"].coded
             for code, state in enumerate(map(state_in, texts)):
                 if state not in STATES and state not in GOING_ON:
-                    reason = f"in state {quote(state)}, which is not known"
-                    reasons |= dict.fromkeys(np.flatnonzero(codes == code).tolist(), reason)
+                    unknown |= dict.fromkeys(np.flatnonzero(codes == code).tolist(), state)
         for name in REPLACED["job_number"]:
             if name in kept.columns and not kept.columns[name].is_plain:
-                texts, codes = kept.columns[name].coded
-                is_step = np.array(list(map(_is_step, texts)), dtype=np.bool_)
-                reasons |= dict.fromkeys(np.flatnonzero(is_step[codes]).tolist(), "step of a job")
-        for at in sorted(reasons):
-            self.rows.leave_out(reasons[at], 1, f"line {kept.lines[at]}")
-        if reasons:
-            kept.select(np.array([at for at in range(len(kept.lines)) if at not in reasons], dtype=np.int64))
+                column = kept.columns[name]
+                dotted = column.containing(".")
+                if dotted and not _are_numbers_of_pandas(column, [text for _, text in dotted]):
+                    steps |= {at for at, text in dotted if _is_step(text)}
+        for at in sorted(unknown.keys() - steps):
+            self.rows.odd.add(int(kept.lines[at]), f"State {quote(unknown[at])} is not known")
+        if steps:
+            self.rows.leave_out("step of a job", len(steps), f"line {kept.lines[min(steps)]}")
+        if unknown or steps:
+            left_out = unknown.keys() | steps
+            kept.select(np.array([at for at in range(len(kept.lines)) if at not in left_out], dtype=np.int64))
 
     def _spread(self, kept: "_Kept") -> "_Tasks | None":
         """Give each array task a row of its own; return the rows that they come from, None if there are no tasks."""
         column = kept.columns.get("JobID")
-        if column is None or column.is_plain or not any("_" in text for text in column.coded[0]):
+        if column is None or column.is_plain or not (of_arrays := column.containing("_")):
             return None
-        tasks = _Tasks()
-        for at in range(len(column)):
-            text = column[at]
+        counts, numbers, names = np.ones(len(column), dtype=np.int64), list[int](), [""]
+        for at, text in of_arrays:
             job, _, listing = text.partition("_")
             listed, cut = listed_tasks(listing) if listing else (None, False)
             if cut:
@@ -374,12 +450,22 @@ class SacctColumns:
                 self._first_list = self._first_list or f"line {kept.lines[at]}"
             array = whole_number(job)
             if array is None or not listed:
-                tasks.add(at, UNKNOWN, text if listing else "")
-            for task in listed or () if array is not None else ():
-                tasks.add(at, number_of(array or 0, task), f"{array}_{task}")
+                numbers.append(UNKNOWN)
+                names.append(text if listing else "")
+                continue
+            counts[at] = len(listed)
+            numbers += (number_of(array, task) for task in listed)
+            names += (f"{array}_{task}" for task in listed)
 
-        kept.select(np.array(tasks.rows, dtype=np.int64))
-        return tasks
+        own = np.zeros(len(column), dtype=np.bool_)
+        own[[at for at, _ in of_arrays]] = True
+        rows = np.repeat(np.arange(len(column)), counts)
+        own = own[rows]
+        if len(rows) > len(column):
+            kept.select(rows)
+        all_numbers, codes = np.full(len(rows), UNKNOWN), np.zeros(len(rows), dtype=np.int64)
+        all_numbers[own], codes[own] = numbers, np.arange(1, len(names))
+        return _Tasks(all_numbers, CellColumn.of_codes(names, codes))
 
     def _numbers(self, kept: "_Kept") -> dict[str, Integers]:
         """Return the numbers of jobs, `UNKNOWN` if missing."""
@@ -388,15 +474,11 @@ class SacctColumns:
             return kept.numbers(name, PARSERS[name], _as_it_is if PARSERS[name] is whole else None)
 
         def instant(name: str) -> Integers:
-            return kept.numbers(name, self.instants, in_seconds_all)
+            return kept.numbers(name, self.instants, in_seconds_all, self.instants.of_local)
 
         def known(first: Integers, other: Integers) -> Integers:
             return np.where(first >= 0, first, other)
 
-        had = kept.numbers("AllocTRES", lambda text: 0 if text else UNKNOWN) >= 0
-        memory, gpus = (
-            np.where(had, *(kept.numbers(name, parse) for name in TRES)) for parse in (memory_held, gpus_held)
-        )
         raw = "JobIDRaw" if "JobIDRaw" in kept.columns else "JobID"
         requested, allocated = column("ReqCPUS"), known(column("AllocCPUS"), column("NCPUS"))
         if "ReqCPUS" not in kept.columns:
@@ -406,6 +488,9 @@ class SacctColumns:
         run_time = known(column("ElapsedRaw"), column("Elapsed"))
         suspended, start, end = column("Suspended"), instant("Start"), instant("End")
         submit, eligible = instant("Submit"), instant("Eligible")
+        nodes = known(kept.numbers("ReqTRES", nodes_of), column("NNodes"))
+        processors = np.where(allocated > 0, allocated, requested)
+        memory, gpus = _memory_and_gpus(kept, processors, nodes)
         status = kept.numbers("State", lambda text: STATES.get(state_in(text), UNKNOWN))
         over = kept.numbers("State", lambda text: int(state_in(text) not in GOING_ON)) != 0
         never = (run_time == 0) & (allocated <= 0) & over & (kept.has("AllocCPUS", "NCPUS", "AllocTRES"))
@@ -423,8 +508,8 @@ class SacctColumns:
             "run_time": run_time,
             "suspended": suspended,
             "limit": known(column("TimelimitRaw"), column("Timelimit")),
-            "processors": np.where(allocated > 0, allocated, requested),
-            "nodes": known(kept.numbers("ReqTRES", nodes_of), column("NNodes")),
+            "processors": processors,
+            "nodes": nodes,
             "memory": memory,
             "gpus": gpus,
             "status": status,
@@ -434,7 +519,7 @@ class SacctColumns:
     def _override(self, kept: "_Kept", numbers: dict[str, Integers]) -> None:
         """Replace numbers by those of the columns that the user has mapped."""
         for name in kept.mapped.keys() - WORDS.keys():
-            unit = self._mapped[name].unit
+            unit = self._mapped[name].unit or self._mapped[name].unit_in_name
             if name in INSTANTS:
                 parse = instant_of(self.instants, unit)
             elif name in ("run_time", "suspended", "limit"):
@@ -446,6 +531,29 @@ class SacctColumns:
 
 def _as_it_is(numbers: Integers) -> Integers:
     return numbers
+
+
+def _memory_and_gpus(kept: "_Kept", processors: Integers, nodes: Integers) -> tuple[Integers, Integers]:
+    """Return memory in MiB and GPUs from the trackable resources (TRES); of a row without them, from older fields."""
+    had = kept.numbers("AllocTRES", len) > 0
+    memory, gpus = (np.where(had, *(kept.numbers(name, parse) for name in TRES)) for parse in (memory_held, gpus_held))
+    listed = had | (kept.numbers("ReqTRES", len) > 0)
+    if listed.all():
+        return memory, gpus
+    size, unit = kept.numbers("ReqMem", requested_memory), kept.numbers("ReqMem", memory_unit)
+    times = np.select([unit == 1, unit == 2], [nodes, processors], 1)
+    devices = kept.numbers("ReqGRES", gpus_of_nodes)
+    return (
+        np.where(listed, memory, np.where((size > 0) & (times > 0), size * times // 1024, UNKNOWN)),
+        np.where(listed, gpus, np.where((devices > 0) & (nodes > 0), devices * nodes, UNKNOWN)),
+    )
+
+
+def _are_numbers_of_pandas(column: CellColumn, dotted: Sequence[str]) -> bool:
+    """Return whether the ids of a column are numbers with a fraction of zero, and not steps. `dotted` have a dot."""
+    if not all(map(_WITH_FRACTION.match, dotted)):
+        return False
+    return len(dotted) + sum(column[at] in NOT_SET for at in range(len(column))) == len(column)
 
 
 def _is_step(job: str) -> bool:
@@ -465,18 +573,11 @@ PARSERS = {
 """Parsers of fields by name."""
 
 
-class _Tasks:
-    """Rows of array tasks, and of other jobs: index of the row that each comes from, number, and id if it has one."""
+class _Tasks(NamedTuple):
+    """Number of each row that is an array task, else `UNKNOWN`, and its id."""
 
-    def __init__(self) -> None:
-        self.rows: list[int] = []
-        self.numbers: list[int] = []
-        self.names: list[str] = []
-
-    def add(self, row: int, number: int, name: str) -> None:
-        self.rows.append(row)
-        self.numbers.append(number)
-        self.names.append(name)
+    numbers: Integers
+    names: CellColumn
 
 
 class _Kept:
@@ -502,23 +603,15 @@ class _Kept:
             {name: column.select(at) for name, column in part.items()} for part in (self.columns, self.mapped)
         )
 
-    def numbers(
-        self, name: str, parse: Callable[[str], int | None], plain: Callable[[Integers], Integers] | None = None
-    ) -> Integers:
-        """Return a field as numbers; `UNKNOWN` if the file does not have it."""
+    def numbers(self, name: str, parse: Callable[[str], int | None], *at_once: Any) -> Integers:
+        """Return a field as numbers, as `CellColumn.numbers` does; `UNKNOWN` if the file does not have it."""
         if name not in self.columns:
             return np.full(len(self.lines), UNKNOWN, dtype=np.int64)
-        return self.parsed(name, self.columns[name], parse, plain)
+        return self.parsed(name, self.columns[name], parse, *at_once)
 
-    def parsed(
-        self,
-        name: str,
-        column: CellColumn,
-        parse: Callable[[Any], int | None],
-        plain: Callable[[Integers], Integers] | None = None,
-    ) -> Integers:
+    def parsed(self, name: str, column: CellColumn, parse: Callable[[Any], int | None], *at_once: Any) -> Integers:
         """Return cells as numbers. Unreadable ones are `UNKNOWN`, and make their rows odd."""
-        values, bad = column.numbers(parse, plain)
+        values, bad = column.numbers(parse, *at_once)
         for at in bad:
             self.bad.setdefault(at, f"{name} {quote(str(column[at]))} {EXPECTED.get(name, 'cannot be read')}")
         return values

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from shadowtime.shared.accounting import NOT_SET, UNKNOWN, UNLIMITED, seconds_of, tasks_of, whole_number
+from shadowtime.shared.accounting import UNKNOWN, count_of, gpus_of, span_of, tasks_of, whole_number
 from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION
 from shadowtime.shared.cluster import KILLED, LIMIT, RESIZED
 
@@ -22,11 +22,34 @@ GOING_ON = {
     *("SIGNALING", "SPECIAL_EXIT", "STAGE_OUT", "STOPPED"),
 }
 
+CODES = {
+    "BF": "BOOT_FAIL",
+    "CA": "CANCELLED",
+    "CANCELED": "CANCELLED",
+    "CD": "COMPLETED",
+    "DL": "DEADLINE",
+    "F": "FAILED",
+    "NF": "NODE_FAIL",
+    "OOM": "OUT_OF_MEMORY",
+    "PR": "PREEMPTED",
+    "RQ": "REQUEUED",
+    "RS": "RESIZING",
+    "RV": "REVOKED",
+    "TO": "TIMEOUT",
+    "CF": "CONFIGURING",
+    "CG": "COMPLETING",
+    "PD": "PENDING",
+    "R": "RUNNING",
+    "S": "SUSPENDED",
+}
+"""States by their short codes, as `squeue -o %t` and scripts print them, and by another spelling."""
+
 CUT_OFF = re.compile(r",?(\.\.\.|\+\Z)")
 """Text in place of the rest of a list."""
 
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)\Z")
 _MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
+_REQUESTED_MEMORY = re.compile(r"\s*(\d{1,12}(?:\.\d{1,9})?)([KMGTP]?)([nc]?)\s*\Z")
 _PART_OF_JOB = re.compile(r"([0-9]{1,12})\+([0-9]{1,6})\Z")
 
 NOT_A_NUMBER = "is not a whole number"
@@ -44,9 +67,13 @@ EXPECTED = {
 
 
 def whole(text: str) -> int | None:
-    """Return a whole number; `UNKNOWN` if the text stands for a missing value, None if it is no number."""
+    """Return a whole number; `UNKNOWN` if the text stands for a missing value, None if it is no number.
+
+    >>> whole("4"), whole("4.0"), whole(""), whole("many")
+    (4, 4, -1, None)
+    """
     number = whole_number(text)
-    return UNKNOWN if number is None and text.strip().lower() in NOT_SET else number
+    return count_of(text) if number is None else number
 
 
 def job_of(text: str) -> int | None:
@@ -60,9 +87,10 @@ def job_of(text: str) -> int | None:
     return whole(text.partition("_")[0])
 
 
-def span(text: str) -> int | None:
-    """Return the seconds of a duration; `UNKNOWN` if the text stands for a missing value, None if it is unreadable."""
-    return UNKNOWN if text.strip().lower() in NOT_SET else seconds_of(text)
+span = span_of()
+"""Parser of durations."""
+
+_minutes = span_of("min")
 
 
 def limit_of(text: str) -> int | None:
@@ -70,25 +98,23 @@ def limit_of(text: str) -> int | None:
 
     `MAX_DURATION` if there is no limit, `UNKNOWN` if the text stands for a missing value, None if it is unreadable.
 
-    >>> [limit_of(text) for text in ("10", "1-12:00:00", "UNLIMITED", "Partition_Limit", "", "1 h")]
-    [600, 129600, 549755813888, 549755813888, -1, None]
+    >>> [limit_of(text) for text in ("10", "10.0", "1-12:00:00", "UNLIMITED", "Partition_Limit", "", "1 h", "soon")]
+    [600, 600, 129600, 549755813888, 549755813888, -1, 3600, None]
     """
-    if text.strip().lower() in UNLIMITED:
-        return MAX_DURATION
     if (minutes := whole_number(text)) is not None:
         return min(60 * minutes, MAX_DURATION)
-    return span(text)
+    return _minutes(text)
 
 
 def state_in(text: str) -> str:
     """Return the state without the user who cancelled the job. A state that a column cuts off is completed.
 
-    >>> state_in("CANCELLED by 1001"), state_in("CANCELLED+"), state_in("OUT_OF_ME+"), state_in("")
-    ('CANCELLED', 'CANCELLED', 'OUT_OF_MEMORY', '')
+    >>> state_in("CANCELLED by 1001"), state_in("CANCELLED+"), state_in("OUT_OF_ME+"), state_in("TO"), state_in("")
+    ('CANCELLED', 'CANCELLED', 'OUT_OF_MEMORY', 'TIMEOUT', '')
     """
-    word = text.strip().partition(" ")[0]
+    word = text.strip().partition(" ")[0].upper()
     if not word.endswith("+"):
-        return word
+        return CODES.get(word, word)
     begins = word.removesuffix("+")
     whole_words = [state for state in (*STATES, *GOING_ON) if state.startswith(begins)]
     return whole_words[0] if len(whole_words) == 1 else begins
@@ -123,6 +149,30 @@ def resources_of(text: str) -> tuple[int, int]:
             of_kinds = max(_bounded(of_kinds + count), 0)
 
     return memory, gpus if gpus != UNKNOWN else of_kinds or UNKNOWN
+
+
+def requested_memory(text: str) -> int:
+    """Return the KiB in ReqMem, of whatever `memory_unit` says; `UNKNOWN` if it states none.
+
+    >>> requested_memory("4Gn"), requested_memory("2000Mc"), requested_memory("1.50G"), requested_memory("0n")
+    (4194304, 2048000, 1572864, -1)
+    """
+    match = _REQUESTED_MEMORY.match(text)
+    return _bounded(1024 * float(match[1]) * _MIB[match[2]]) or UNKNOWN if match else UNKNOWN
+
+
+def memory_unit(text: str) -> int:
+    """Return what ReqMem is the memory of: a node (1), a processor (2), or from Slurm 21.08 on the whole job (0)."""
+    return {"n": 1, "c": 2}.get(text.strip()[-1:], 0)
+
+
+def gpus_of_nodes(text: str) -> int:
+    """Return the GPUs of each node in ReqGRES; `UNKNOWN` if it lists none.
+
+    >>> gpus_of_nodes("gpu:2"), gpus_of_nodes("PER_NODE:gpu:tesla:1"), gpus_of_nodes("gres:gpu:2"), gpus_of_nodes("0")
+    (2, 1, 2, -1)
+    """
+    return gpus_of(text.replace("PER_NODE:", "").replace("gres:", "")) or UNKNOWN
 
 
 def gpu_type_of(text: str) -> str:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from shadowtime.shared.accounting import GOING_ON, STATES, limit_of
+from shadowtime.shared.accounting import GOING_ON, STATES, limit_of, resources_of
 from shadowtime.shared.accounting.instants import Instants, zone_of
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.lives import NOWHERE
@@ -22,7 +22,7 @@ _RECORD = re.compile(
 """A record: its keys have a fixed order, and only the name and the working folder may contain spaces."""
 
 _PAIR = re.compile(
-    r" (SubmitTime|EligibleTime|Account|QOS|Cluster|Gres|ArrayJobId|ArrayTaskId|DerivedExitCode|ExitCode)=(\S*)"
+    r" (SubmitTime|EligibleTime|Account|QOS|Cluster|Gres|Tres|ArrayJobId|ArrayTaskId|DerivedExitCode|ExitCode)=(\S*)"
 )
 _BEGINS = re.compile(rb"JobId=\d+ UserId=")
 _GPUS = re.compile(r"(?:gres/)?gpu(?::[^:=,]*)?[:=](\d{1,6})")
@@ -73,7 +73,9 @@ def _job(line: int, text: str, instants: Instants) -> JobRow:
     task = values.get("ArrayTaskId")
     job = whole_of(values, "JobId") if task is None else whole_of(values, "ArrayJobId")
     nodes = whole_of(values, "NodeCnt")
-    gpus = sum(map(int, _GPUS.findall(text_of(values, ["Gres"])))) * max(nodes, 1)
+    memory, gpus = resources_of(text_of(values, ["Tres"]))
+    if not values.get("Tres"):  # before 21.08
+        gpus = sum(map(int, _GPUS.findall(text_of(values, ["Gres"])))) * max(nodes, 1)
     return JobRow(
         line,
         number_of(job, None if task is None else whole_of(values, "ArrayTaskId")),
@@ -85,6 +87,7 @@ def _job(line: int, text: str, instants: Instants) -> JobRow:
         limit,
         eligible=eligible,
         nodes=nodes or UNKNOWN,
+        memory=memory,
         gpus=gpus or UNKNOWN,
         user=str(values["UserId"]).partition("(")[0],
         account=text_of(values, ["Account"]),

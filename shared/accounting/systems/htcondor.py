@@ -42,6 +42,7 @@ ATTRIBUTES = {
 }
 """Attributes that are read, by their names in lower case: names of ClassAds are not case-sensitive."""
 
+_WORDS = {"true": True, "false": False, "undefined": None}
 _ATTRIBUTE = re.compile(rb"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*\Z")
 _BETWEEN = re.compile(rb"\*\*\* |-- ")
 """The line behind a ClassAd of the file itself, and the line with the name of the daemon that was asked."""
@@ -96,25 +97,31 @@ def _ads(path: Path, odd: OddRows) -> Iterator[JsonRecord]:
     The first line of a ClassAd that is no attribute counts as odd.
     """
     last, first, ad, whole = 0, 0, dict[str, Any](), True
+    names: dict[bytes, str | None] = {}
     for block in lines_of(path):
         if not last and json_keys(b"\n".join(block[:100])):
             yield from json_records(path, "ClusterId")
             return
         for number, line in enumerate(block, last + 1):
-            match = _ATTRIBUTE.match(line)
-            name = match and ATTRIBUTES.get(match[1].decode().lower())
-            if match is None:
+            written, equals, value = line.partition(b" = ")
+            is_attribute = bool(equals) and written in names
+            if not is_attribute and (match := _ATTRIBUTE.match(line)):
+                is_attribute, value = True, match[2]
+                written = match[1]
+                names[written] = ATTRIBUTES.get(written.decode().lower())
+            name = names[written] if is_attribute else None
+            if not is_attribute:
                 between = not line.strip() or _BETWEEN.match(line) is not None
                 if whole and not between:
                     odd.add(number, f"not an attribute: {quote(line.decode(errors='replace'))}")
                 whole = between
-            if ad and (name in ad or (match is None and whole)):  # a repeated name: the line between is damaged
+            if ad and (name in ad or (not is_attribute and whole)):  # a repeated name: the line between is damaged
                 yield JsonRecord(first, ad)
                 ad = {}
-            if name is None or match is None:
+            if name is None:
                 continue
             first = first if ad else number
-            ad[name] = _value(match[2].decode(errors="replace"))
+            ad[name] = _value(value.strip().decode(errors="replace"))
         last += len(block)
     if ad:
         yield JsonRecord(first, ad)
@@ -128,7 +135,7 @@ def _value(text: str) -> object:
     """
     if text.startswith('"'):
         return text.strip('"')
-    return {"true": True, "false": False, "undefined": None}.get(text.lower(), text)
+    return text if text.isdecimal() else _WORDS.get(text.lower(), text)
 
 
 def _job(line: int, ad: dict[str, Any]) -> JobRow | str:

@@ -3,7 +3,9 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from shadowtime.shared.accounting.instants import Instants, whole_number
 from shadowtime.shared.accounting.reading import TEXTS, UNKNOWN, AccountingRows
@@ -70,7 +72,7 @@ class AccountedJobs:
 
     def add(self, job: JobRow) -> None:
         """Add a job. A job without a time of eligibility is eligible from its submission on."""
-        self._waiting.append(job if job.eligible != UNKNOWN else job._replace(eligible=job.submit))
+        self._waiting.append(job)
         if len(self._waiting) == BATCH:
             self._extend()
 
@@ -87,8 +89,10 @@ class AccountedJobs:
     def _extend(self) -> None:
         if not self._waiting:
             return
-        columns = dict(zip(JobRow._fields, zip(*self._waiting, strict=True), strict=True))
+        columns: dict[str, Any] = dict(zip(JobRow._fields, zip(*self._waiting, strict=True), strict=True))
         self._limited = self._limited or min(columns["limit"]) < MAX_DURATION
+        submit, eligible = (np.array(columns[name], dtype=np.int64) for name in ("submit", "eligible"))
+        columns["eligible"] = np.where(eligible == UNKNOWN, submit, eligible)
         lines = columns.pop("line")
         words = {name: columns.pop(name) for name in (*TEXTS, "job_id")}
         self.rows.extend(lines, columns, words)
@@ -107,13 +111,16 @@ def whole_of(values: Mapping[str, object], name: str, default: int | None = None
     (4, 4, 1)
     """
     value = values.get(name)
+    if type(value) is int and 0 <= value <= MAX_INTEGER:  # by far the most often
+        return value
     if value is None or value == "":
         if default is None:
             raise ValueError(f"no {name}")
         return default
     number = None
     if isinstance(value, str):
-        number = whole_number(_DECIMAL.sub("", value.strip()))
+        number = whole_number(value)
+        number = whole_number(_DECIMAL.sub("", value.strip())) if number is None else number
     elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         number = int(value)
     if number is None or not 0 <= number <= MAX_INTEGER:
@@ -134,7 +141,10 @@ def instant_of(values: Mapping[str, object], name: str) -> int:
     >>> [instant_of({"end": value}, "end") for value in ("1600003610", 1600003610123, 0)]
     [1600003610, 1600003610, -1]
     """
-    if values.get(name) in (-1, "-1", -1.0):
+    value = values.get(name)
+    if type(value) is int and _FIRST_SECOND <= value < _LAST_SECOND:
+        return value
+    if value in (-1, "-1", -1.0):
         return UNKNOWN
     number = whole_of(values, name, 0)
     while number > _LAST_SECOND:

@@ -40,6 +40,9 @@ LONG_SINCE = 7.0
 """First version of the format whose records have the fields up to `EXTENSIONS`."""
 
 _FIELD = re.compile(r'"([^"]*(?:""[^"]*)*)"|([^\s"]\S*)')
+_RECORD = re.compile(rb'"[A-Z_]+" "[0-9.]+" [0-9]+(?: |\Z)')
+"""The beginning of a record of any type. Files of events have other types too."""
+
 _BEGINS = re.compile(rb'"(?:JOB_FINISH|JOB_RESIZE|EVENT_ADRSV_FINISH)" "[0-9.]+" [0-9]+ ')
 
 
@@ -67,7 +70,7 @@ def read(path: Path, _: Reading) -> AccountingRows:
                 except (ValueError, IndexError) as error:
                     reason = str(error) if isinstance(error, ValueError) else "a record that is cut off"
                     jobs.rows.odd.add(number, f"{reason}: {quote(text)}")
-            elif _BEGINS.match(line):
+            elif _RECORD.match(line):
                 jobs.rows.passed_over += 1
             elif text.strip() and not text.startswith("#"):
                 jobs.rows.odd.add(number, f"not a record of lsb.acct: {quote(text)}")
@@ -117,8 +120,7 @@ def _limit_and_run_time(fields: Sequence[tuple[str, str]], extensions: int) -> t
     """
     count = whole_number(fields[extensions][1]) if extensions < len(fields) else None
     for at in range(extensions + 1 + 2 * (count or 0), len(fields) - RUN_TIME):
-        forms = [not bare for _, bare in fields[at : at + 4]]
-        if forms == [True, True, False, True]:
+        if not (fields[at][1] or fields[at + 1][1] or fields[at + 3][1]) and fields[at + 2][1]:
             limit, ran = whole_number(fields[at - 3][1]), whole_number(fields[at + RUN_TIME][1])
             return min(limit or MAX_DURATION, MAX_DURATION), UNKNOWN if ran is None else ran
 

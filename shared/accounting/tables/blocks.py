@@ -1,6 +1,6 @@
 """Blocks of rows of a table, and the file that yields them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from shadowtime.shared.accounting import CellColumn, OddRows
@@ -33,6 +33,11 @@ class TableFile(Protocol):
         """Values of the first row, as texts."""
         ...
 
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
-        """Yield the rows. Damaged ones are counted as odd."""
+    @property
+    def delimiter(self) -> str:
+        """The delimiter of a text; empty for other files."""
+        ...
+
+    def blocks(self, is_row: IsRow, odd: OddRows, wanted: Container[str]) -> Iterator[TableBlock]:
+        """Yield the rows, with the columns in `wanted` and perhaps others. Damaged rows are counted as odd."""
         ...

@@ -1,7 +1,8 @@
 """The files that tables of jobs come in: text with a delimiter, Parquet, and JSON."""
 
+import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,8 @@ from shadowtime.shared.accounting import (
     RowReader,
     Shape,
     beginning_of,
-    columns_of_lines,
+    columns_of_text,
+    files_of,
     lines_of,
 )
 from shadowtime.shared.accounting.tables.blocks import BATCH, IsRow, TableBlock, TableFile
@@ -31,6 +33,9 @@ PARQUET = b"PAR1"
 """First bytes of a Parquet file."""
 
 DELIMITERS = (",", ";", "\t", "|")
+
+_SEPARATOR = re.compile(r"sep=.\Z", re.IGNORECASE)
+"""A first line that tells a spreadsheet the delimiter."""
 
 
 def table_file(path: Path, reading: Reading) -> TableFile:
@@ -58,16 +63,34 @@ def delimiter_of(line: str) -> str:
     return max(DELIMITERS, key=line.count)
 
 
+def head_at(lines: Sequence[str]) -> int:
+    """Return the index of the line with the names of columns: the first one, or one behind comments.
+
+    >>> [head_at(lines) for lines in (["# by eve", "", "job,submit", "1,2"], ["# job,submit", "1,2"], ["sep=;", "a;b"])]
+    [2, 0, 1]
+    """
+    there = [at for at, line in enumerate(lines) if line.strip() and not _SEPARATOR.match(line)]
+    first = next((at for at in there if not lines[at].startswith("#")), None)
+    if first is None:
+        return there[0] if there else 0
+    count = len(lines[first].split(delimiter_of(lines[first])))
+    named = [at for at in there if at < first and len(lines[at].split(delimiter_of(lines[first]))) == count > 1]
+    return named[-1] if named else first
+
+
 class _TextFile:
     def __init__(self, path: Path, beginning: bytes, reading: Reading) -> None:
         self._path = path
         lines = [line.decode(errors="surrogateescape") for line in beginning.splitlines()]
-        self._skipped = next((at for at, line in enumerate(lines) if line.strip()), 0)
+        self._skipped = head_at(lines)
         head = lines[self._skipped] if lines else ""
-        delimiter = reading.delimiter or delimiter_of(head)
-        names = Shape((), delimiter, quoted=True).split(head)
+        self._head = head.encode(errors="surrogateescape")
+        self.delimiter = delimiter = reading.delimiter or delimiter_of(head)
+        names = Shape((), delimiter, quoted=True).split(head.removeprefix("#"))
         if reading.fields:
-            self._skipped -= names != list(reading.fields)
+            if names != list(reading.fields):  # it is a row
+                self._skipped -= 1
+                self._head = b""
             names = list(reading.fields)
         names = [name.strip() for name in names]
         if not names[-1]:  # a delimiter at the end of each line
@@ -77,17 +100,24 @@ class _TextFile:
         first = next((line for line in lines[self._skipped + 1 :] if line.strip()), "")
         self.values: Sequence[str] = self._shape.split(first) if first else ()
 
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
+    def blocks(self, is_row: IsRow, odd: OddRows, wanted: Container[str]) -> Iterator[TableBlock]:
         reader = RowReader(self._shape, lambda fields: is_row(dict(zip(self.names, fields, strict=True))), odd)
         last, to_skip = 0, self._skipped + 1
         for block in lines_of(self._path):
             skipped, to_skip = min(to_skip, len(block)), max(to_skip - len(block), 0)
             block, last = block[skipped:], last + skipped
-            regular = None if reader.waits else columns_of_lines(block, self._shape)
+            again = bool(self._head) and self._head in block  # the head of another file, appended to this one
+            regular = (
+                None if reader.waits or again else columns_of_text(b"\n".join(block), len(block), self._shape, wanted)
+            )
             if regular is not None:
                 yield TableBlock(np.arange(last + 1, last + 1 + len(block)), regular)
             else:
-                lines = [(number, line.decode(errors="surrogateescape")) for number, line in enumerate(block, last + 1)]
+                lines = [
+                    (number, line.decode(errors="surrogateescape"))
+                    for number, line in enumerate(block, last + 1)
+                    if not again or line != self._head
+                ]
                 yield from self._block(*reader.take(lines))
             last += len(block)
         numbers, rows, cut = reader.finish()
@@ -108,6 +138,7 @@ class _ArrowTable:
         self, path: Path, names: Sequence[str], batches: "Callable[[int], Iterator[pyarrow.RecordBatch]]"
     ) -> None:
         self._path = path
+        self.delimiter = ""
         self._batches = batches
         self.names: Sequence[str] = names
         with _ArrowErrors(path):
@@ -116,12 +147,14 @@ class _ArrowTable:
                 () if batch is None else [str(column.to_pylist()[0]) for column in batch.columns if len(column)]
             )
 
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
+    def blocks(self, is_row: IsRow, odd: OddRows, wanted: Container[str]) -> Iterator[TableBlock]:
         last = 0
         with _ArrowErrors(self._path):
             for batch in self._batches(BATCH):
                 columns = {
-                    name: CellColumn(_cells(column)) for name, column in zip(self.names, batch.columns, strict=True)
+                    name: CellColumn(_cells(column))
+                    for name, column in zip(self.names, batch.columns, strict=True)
+                    if name in wanted
                 }
                 yield TableBlock(np.arange(last + 1, last + 1 + batch.num_rows), columns)
                 last += batch.num_rows
@@ -134,14 +167,16 @@ def _parquet_table(path: Path) -> TableFile:
         from pyarrow import parquet  # here, since this import takes a third of a second
     except ModuleNotFoundError:
         raise TraceError(f"{path}: to read Parquet, pip install 'shadowtime[frames]'") from None
-    if path.stat().st_size > MAX_LOG_SIZE:
+    files = files_of(path)
+    if sum(file.stat().st_size for file in files) > MAX_LOG_SIZE:
         raise TraceError(f"{path}: the log is too large; the maximum is {MAX_LOG_SIZE:,} bytes")
 
     def batches(rows: int) -> "Iterator[pyarrow.RecordBatch]":
-        with parquet.ParquetFile(path) as packed:
-            yield from packed.iter_batches(batch_size=rows)
+        for file in files:
+            with parquet.ParquetFile(file) as packed:
+                yield from packed.iter_batches(batch_size=rows, columns=names)
 
-    with _ArrowErrors(path), parquet.ParquetFile(path) as packed:
+    with _ArrowErrors(path), parquet.ParquetFile(files[0]) as packed:
         names = packed.schema_arrow.names
     return _ArrowTable(path, names, batches)
 
@@ -210,5 +245,5 @@ def _cells(column: "pyarrow.Array") -> Any:
     if pyarrow.types.is_duration(column.type):
         seconds = column.cast(pyarrow.duration("s"), safe=False).cast(pyarrow.int64()).to_pylist()
         return [None if cell is None else timedelta(seconds=cell) for cell in seconds]
-    plain = pyarrow.types.is_string(column.type) and not column.null_count
+    plain = (pyarrow.types.is_string(column.type) or pyarrow.types.is_integer(column.type)) and not column.null_count
     return column if plain else list(column.to_pylist())

@@ -1,13 +1,13 @@
 """Tables in JSON: a list of objects, an object on each line, or what pandas writes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 
-from shadowtime.shared.accounting import CellColumn, OddRows, lines_of, whole_contents
+from shadowtime.shared.accounting import NAMES, CellColumn, OddRows, lines_of, whole_contents
 from shadowtime.shared.accounting.tables.blocks import BATCH, IsRow, TableBlock
 from shadowtime.shared.bounds import MAX_JSON
 from shadowtime.shared.errors import TraceError
@@ -31,16 +31,18 @@ def _from_objects(rows: Sequence[tuple[int, Mapping[str, Any]]], names: Sequence
 class JsonLinesTable:
     """A table with an object on each line."""
 
+    delimiter = ""
+
     def __init__(self, path: Path) -> None:
         self._path = path
         first = next(self._rows(OddRows()), None)
         self.names: list[str] = list(dict.fromkeys(name for _, row in first or () for name in row))
         self.values = [str(first[0][1].get(name, "")) for name in self.names] if first else []
 
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
+    def blocks(self, is_row: IsRow, odd: OddRows, wanted: Container[str]) -> Iterator[TableBlock]:
         """Yield the rows, as `TableFile` does."""
         for rows in self._rows(odd):
-            yield _from_objects(rows, self.names)
+            yield _from_objects(rows, [name for name in self.names if name in wanted])
 
     def _rows(self, odd: OddRows) -> Iterator[list[tuple[int, dict[str, Any]]]]:
         last = 0
@@ -61,7 +63,12 @@ class JsonLinesTable:
 
 
 class JsonTable:
-    """A list of objects, or what pandas writes with `orient` as `columns`, `split` or `table`."""
+    """A list of objects, or what pandas writes with `orient` as `columns`, `index`, `split` or `table`.
+
+    The keys of objects within an object are job numbers, unless the objects have some.
+    """
+
+    delimiter = ""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -77,15 +84,23 @@ class JsonTable:
             )
         elif isinstance(content, dict) and content and all(isinstance(cells, dict) for cells in content.values()):
             keys = dict.fromkeys(key for cells in content.values() for key in cells)
-            content = [{name: cells.get(key) for name, cells in content.items()} for key in keys]
+            by_row = not {*NAMES} & content.keys() and ({*NAMES} & keys.keys() or len(keys) <= len(content))
+            if not by_row or all(map(str.isdecimal, keys)):
+                content = [{name: cells.get(key) for name, cells in content.items()} for key in keys]
+            else:
+                content = [{"job_number": job, **of_job} for job, of_job in content.items()]
         if not isinstance(content, list) or not any(isinstance(row, dict) for row in content):
-            raise TraceError(f"{path}: expected a table in JSON: a list of objects, or an object on each line")
+            shown = ", ".join(map(quote, [*content][:10])) if isinstance(content, dict) else ""
+            raise TraceError(
+                f"{path}: expected a table in JSON: a list of objects, or an object on each line"
+                + (f"; it is an object with {shown}" if shown else "")
+            )
         self._rows: list[Any] = content
         self.names = list(dict.fromkeys(name for row in content[:BATCH] if isinstance(row, dict) for name in row))
         first = next(row for row in content if isinstance(row, dict))
         self.values = [str(first.get(name, "")) for name in self.names]
 
-    def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
+    def blocks(self, is_row: IsRow, odd: OddRows, wanted: Container[str]) -> Iterator[TableBlock]:
         """Yield the rows, as `TableFile` does."""
         for first in range(0, len(self._rows), BATCH):
             numbered = list(enumerate(self._rows[first : first + BATCH], first + 1))
@@ -93,4 +108,4 @@ class JsonTable:
             for number, row in numbered:
                 if not isinstance(row, dict):
                     odd.add(number, f"no object of JSON: {quote(str(row))}")
-            yield _from_objects(rows, self.names)
+            yield _from_objects(rows, [name for name in self.names if name in wanted])

@@ -26,7 +26,7 @@ PRESETS: Mapping[str, str] = {
     "partition=partition,qos=qos,state=job_state",
     "slurm-database": "job_number=id_job,submit=time_submit,eligible=time_eligible,start=time_start,end=time_end,"
     "suspended=time_suspended:s,limit=timelimit:min,processors=cpus_req,nodes=nodes_alloc,user=id_user,"
-    "partition=partition,state=",
+    "partition=partition,state=state",
 }
 """The columns of each data set, as `--columns` takes them. `docs/datasets.md` has the data sets."""
 

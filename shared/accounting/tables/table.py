@@ -1,5 +1,6 @@
 """Tables of jobs: text with a delimiter, Parquet or JSON. The columns may have any names."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
@@ -28,9 +29,11 @@ from shadowtime.shared.accounting import (
     is_nan,
     is_table,
     memory_of,
+    notes_on_units,
     number_of,
     resolved,
     span_of,
+    spans_of,
     tasks_of,
     whole_number,
     word_of,
@@ -38,7 +41,7 @@ from shadowtime.shared.accounting import (
 )
 from shadowtime.shared.accounting.slurm import GOING_ON, STATES, SacctColumns, columns_shown, is_header, state_in
 from shadowtime.shared.accounting.tables.blocks import TableBlock, TableFile
-from shadowtime.shared.accounting.tables.files import FRAME, PARQUET, delimiter_of, frame_table, table_file
+from shadowtime.shared.accounting.tables.files import FRAME, PARQUET, delimiter_of, frame_table, head_at, table_file
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.kernels import Integers
@@ -52,13 +55,32 @@ OTHERWISE = {
     "end": "end_time",
     "wait": "wait_time",
     "limit": "requested_time",
+    "processors": "requested_processors",
     "user": "user_id",
     "account": "group_id",
     "job_name": "executable_number",
     "partition": "queue_number",
     "qos": "qos_number",
 }
-"""Alternative names of columns, as in the tables that `convert` writes."""
+"""Alternative names of columns: those of the Standard Workload Format, as `convert` and others write them."""
+
+OF_OTHERS = {
+    **dict.fromkeys(("PASS", "DONE", "SUCCESS", "SUCCEEDED", "FINISHED", "COMPLETED_SUCCESSFULLY"), "COMPLETED"),
+    **dict.fromkeys(("FAIL", "FAILURE", "ERROR", "EXIT", "EXITED", "COMPLETED_FAILED"), "FAILED"),
+    **dict.fromkeys(("KILLED", "DELETED", "REMOVED", "ABORTED", "STOPPED_BY_USER", "COMPLETED_KILLED"), "CANCELLED"),
+    **dict.fromkeys(("TIMEDOUT", "TIMED_OUT", "WALLTIME", "COMPLETED_WALLTIME_REACHED"), "TIMEOUT"),
+    **dict.fromkeys(("QUEUED", "WAITING", "SUBMITTED"), "PENDING"),
+}
+"""States of Slurm by words of other systems."""
+
+BY_NUMBER = (
+    *("PENDING", "RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"),
+    *("BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"),
+)
+"""States by their numbers in Slurm's database."""
+
+FLAGGED = {1 << 10: "REQUEUED", 1 << 13: "RESIZING", 1 << 19: "REVOKED"}
+"""States of Slurm that are flags beside such a number."""
 
 NAME = "table"
 
@@ -69,10 +91,18 @@ EXPECTED = {
 } | {name: "not a whole number" for name in NUMBERS if name not in (*INSTANTS, *SPANS, "memory")}
 
 
+_DECIMAL_COMMA = re.compile(r"\s*[0-9]+,[0-9]+\s*\Z")
+_COMMAS = re.compile(r"\s*[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?\s*\Z")
+_POINTS = re.compile(r"\s*[1-9][0-9]{0,2}(\.[0-9]{3})+\s*\Z")
+
+
 def begins(head: bytes) -> bool:
     """Return whether a file with this beginning is a table: Parquet, JSON or text with a delimiter."""
-    text = next(filter(bytes.strip, first_lines(head)), b"").decode(errors="replace")
-    return head.startswith(PARQUET) or head.lstrip()[:1] in (b"[", b"{") or text.count(delimiter_of(text)) > 0
+    if head.startswith(PARQUET) or head.lstrip()[:1] in (b"[", b"{"):
+        return True
+    lines = [line.decode(errors="replace") for line in first_lines(head)]
+    text = lines[head_at(lines)] if lines else ""
+    return text.count(delimiter_of(text)) > 0 and "\0" not in text
 
 
 def read(path: Path, reading: Reading) -> AccountingRows:
@@ -112,7 +142,7 @@ def _read(path: Path, file: TableFile, reading: Reading) -> AccountingRows:
         return _read_as_sacct(path, file, reading)
     table = _Table(path, file, reading)
     table.require()
-    for block in file.blocks(table.is_row, table.rows.odd):
+    for block in file.blocks(table.is_row, table.rows.odd, table.wanted):
         table.take(block)
     if not (table.begun or table.rows.odd.count):
         raise TraceError(f"{path}: the table has no rows")
@@ -123,7 +153,11 @@ def _read_as_sacct(path: Path, file: TableFile, reading: Reading) -> AccountingR
     """Return the jobs of a table whose columns are fields of sacct."""
     taken = SacctColumns(path, reading)
     taken.require(file.names, file.values)
-    for block in file.blocks(lambda row: taken.is_row(list(row), list(map(_text, row.values()))), taken.rows.odd):
+
+    def is_row(row: Mapping[str, Any]) -> bool:
+        return taken.is_row(list(row), list(map(_text, row.values())))
+
+    for block in file.blocks(is_row, taken.rows.odd, taken.wanted):
         taken.take(block.lines, {name: column.words(_text) for name, column in block.columns.items()})
     return taken.finish()
 
@@ -146,16 +180,22 @@ class _Table:
         self.rows = AccountingRows()
         self.begun = False
         self._instants = Instants(zone_of(reading.time_zone), reading.date_format)
+        self._hint = ""
+        if any(map(_is_bare, file.names)):
+            self._hint = "; if its first line has values in place of names, name the columns in order: --fields A,B,…"
         self._shown = columns_shown(file.names, file.values)
         self._stated = self._resolved(file.names, reading.columns)
         self._named = self._own_columns(file.names)
+        self.wanted = {mapped.column for mapped in self._named.values()}
+        """Names of the columns that are read."""
+        self._decimal_comma = file.delimiter == ";"
         self._bare_limits = True
         self._taken = 0
         self._strange: Counter[str] = Counter()
 
     def _resolved(self, there: Sequence[str], mapping: Mapping[str, str]) -> dict[str, Mapped]:
         if twice := {column for column in there if there.count(column) > 1}:
-            raise TraceError(f"{self.path}: column {quote(min(twice))} occurs twice")
+            raise TraceError(f"{self.path}: column {quote(min(twice))} occurs twice{self._hint}")
         try:
             return resolved(mapping, there)
         except SettingsError as error:
@@ -163,7 +203,9 @@ class _Table:
 
     def _own_columns(self, there: Sequence[str]) -> dict[str, Mapped]:
         """Return the columns by our names. Names without a column are absent."""
-        ours = {name: Mapped(name if name in there else OTHERWISE.get(name, name)) for name in NAMES} | self._stated
+        spelled = {column.lower(): column for column in reversed(there)} | {column: column for column in there}
+        ours = {name: Mapped(spelled.get(name) or spelled.get(OTHERWISE.get(name, name), name)) for name in NAMES}
+        ours |= self._stated
         return {name: mapped for name, mapped in ours.items() if mapped.column and mapped.column in there}
 
     def require(self) -> None:
@@ -180,6 +222,7 @@ class _Table:
             optional = "; limit is not needed with --requests actual" if "limit" in missing else ""
             raise TraceError(
                 f"{self.path}: no column for {', '.join(missing)}; give {options}{optional}; it has {self._shown}"
+                f"{self._hint}"
             )
 
     def _note_missing_limit(self) -> None:
@@ -190,10 +233,26 @@ class _Table:
         mapped = self._named[name]
         unit = mapped.unit or mapped.unit_in_name
         if name in INSTANTS:
-            return instant_of(self._instants, unit)
-        if name in SPANS:
-            return span_of(unit)
-        return memory_of if name == "memory" else count_of
+            parse = instant_of(self._instants, unit)
+        elif name in SPANS:
+            parse = span_of(unit)
+        else:
+            parse = memory_of if name == "memory" else count_of
+        counts = name not in (*INSTANTS, *SPANS, "memory")
+        return lambda cell: parse(self._as_python(cell, counts=counts))
+
+    def _as_python(self, cell: Any, *, counts: bool) -> Any:
+        """Return a number with a decimal point and without separators of thousands.
+
+        A spreadsheet that separates fields by semicolons has a decimal comma, and separates thousands by points.
+        """
+        if not isinstance(cell, str) or cell.isdecimal():
+            return cell
+        if self._decimal_comma:
+            if counts and _POINTS.match(cell):
+                return cell.replace(".", "")
+            return cell.replace(",", ".") if _DECIMAL_COMMA.match(cell) else cell
+        return cell.replace(",", "") if _COMMAS.match(cell) else cell
 
     def is_row(self, row: Mapping[str, Any]) -> bool:
         """Return whether all values of a row are of their kinds."""
@@ -242,13 +301,7 @@ class _Table:
             )
         self.require()
         self._note_missing_limit()
-        for name in (name for name in (*SPANS, *INSTANTS) if name in named):
-            if named[name].unit is None and (unit := named[name].unit_in_name):
-                called = named[name].column
-                self.rows.notes.append(
-                    f"{name} is read in {unit}, as the name of column {quote(called)} says; "
-                    f"--columns {name}={called}:s would read it in seconds"
-                )
+        self.rows.notes += notes_on_units({name: named[name] for name in (*SPANS, *INSTANTS) if name in named})
 
     def take(self, block: TableBlock) -> None:
         """Add the jobs of some rows."""
@@ -272,7 +325,7 @@ class _Table:
         self._taken += len(lines)
         add_instants(numbers)
         if "state" in columns:
-            states, codes = columns["state"].words(_state).coded
+            states, codes = columns["state"].words(_slurm_state if "state" in self._stated else _state).coded
             strange = {code: state for code, state in enumerate(states) if state and state not in STATES}
             counts = np.bincount(codes, minlength=len(states))
             self._strange.update({state: int(counts[code]) for code, state in strange.items() if state not in GOING_ON})
@@ -289,8 +342,9 @@ class _Table:
 
     def _parsed(self, name: str, column: CellColumn, bad: dict[int, str]) -> Integers:
         unit = self._named[name].unit or self._named[name].unit_in_name
-        plain = in_seconds_all if name in INSTANTS else _as_it_is
-        values, unreadable = column.numbers(self._parser(name), plain if unit is None else None)
+        plain = in_seconds_all if name in INSTANTS else spans_of if name in SPANS else _as_it_is
+        dated = self._instants.of_local if name in INSTANTS else None
+        values, unreadable = column.numbers(self._parser(name), *((plain, dated) if unit is None else ()))
         for at in unreadable:
             bad.setdefault(at, f"{name} is {quote(str(column[at]))}, which is {EXPECTED[name]}")
         return values
@@ -313,7 +367,22 @@ class _Table:
 
 
 def _state(cell: Any) -> str:
-    return state_in(str(cell or "").upper())
+    """Return the state that a word stands for. `F` is left as it is: failed in Slurm, finished in PBS."""
+    word = str(cell or "").strip().upper()
+    return word if word == "F" else OF_OTHERS.get(word, state_in(word))
+
+
+def _slurm_state(cell: Any) -> str:
+    """Return the state that a word, or a number of Slurm's database, stands for.
+
+    >>> _slurm_state("3"), _slurm_state(6.0), _slurm_state("1024"), _slurm_state("Killed")
+    ('COMPLETED', 'TIMEOUT', 'REQUEUED', 'CANCELLED')
+    """
+    number = count_of(cell)
+    if number is None or number == UNKNOWN:
+        return _state(cell)
+    flagged = next((state for flag, state in FLAGGED.items() if number & flag), None)
+    return flagged or (BY_NUMBER[number & 255] if number & 255 < len(BY_NUMBER) else str(number))
 
 
 def _as_it_is(numbers: Integers) -> Integers:

@@ -94,7 +94,8 @@ def test_file_missing(replay: Replay, tmp_path: Path) -> None:
 
 
 def test_file_is_a_folder(replay: Replay, tmp_path: Path) -> None:
-    assert refused(replay(tmp_path)) == f"{tmp_path}: cannot be read: Is a directory"
+    told = f"{tmp_path}: a folder without files; expected a log, or a folder with its parts"
+    assert refused(replay(tmp_path)) == told
 
 
 LINE = "1 0 5 60 8 59.50 -1 16 600 -1 1 7 2 -1 3 1 -1 -1\n"

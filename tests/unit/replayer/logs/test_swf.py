@@ -230,6 +230,7 @@ def test_jobs_without_sizes_are_serial(tmp_path: Path) -> None:
         (line(1).replace("600", "."), "line 1: field 9 is '.', not a number"),
         (line(1).replace("600", "0x10"), "line 1: field 9 is '0x10', not a number"),
         (line(1).replace("600", "9" * 20), f"line 1: field 9 is {'9' * 20}, beyond {2**53}"),
+        (line(1).replace("600", "-" + "9" * 20), f"line 1: field 9 is -{'9' * 20}, beyond {2**53}"),
         (line(1).replace("600", "\N{ARABIC-INDIC DIGIT ONE}"), "line 1: field 9 is "),
         (line(1) + line(2).replace(" -1 -1\n", "\n"), "line 2: 16 fields; a job line has 18"),
         (
@@ -274,7 +275,7 @@ def test_a_few_odd_lines_are_left_out_and_counted(tmp_path: Path) -> None:
 def test_missing_file_and_folder(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"none\.swf: cannot be read: No such file or directory"):
         read_swf(tmp_path / "none.swf")
-    with pytest.raises(TraceError, match="cannot be read: Is a directory"):
+    with pytest.raises(TraceError, match="a folder without files; expected a log, or a folder with its parts"):
         read_swf(tmp_path)
 
 

@@ -458,7 +458,7 @@ def test_rows_at_once_and_one_by_one_are_the_same(kind: str, tmp_path: Path, mon
     text = "\n".join([head, *(row.format(number) for number in range(100)), odd, row.format("17_3"), ""])
     traces = []
     for module in ("slurm.sacct", "tables.files"):
-        monkeypatch.setattr(f"shadowtime.shared.accounting.{module}.columns_of_lines", lambda *_: None)
+        monkeypatch.setattr(f"shadowtime.shared.accounting.{module}.columns_of_text", lambda *_: None)
     traces.append(trace_of(tmp_path, text, name, columns=columns))
     monkeypatch.undo()
     traces.append(trace_of(tmp_path, text, name, columns=columns))

@@ -70,7 +70,7 @@ SAMPLES = {
         "id_job,id_array_job,id_array_task,id_user,nodes_alloc,nodelist,cpus_req,partition,priority,state,timelimit,"
         "time_submit,time_eligible,time_start,time_end,time_suspended,tres_req,tres_alloc",
         "1,0,4294967294,7,2,n[1-2],80,normal,1,3,1440,1600000000,1600000000,1600000010,1600000610,0,,",
-        (10, 600, 80, 2, 86_400, None),
+        (10, 600, 80, 2, 86_400, 1),
     ),
 }
 

@@ -78,7 +78,11 @@ def test_text_csv_and_parquet_are_the_same_workload(tmp_path: Path) -> None:
     ("text", "columns", "told"),
     [
         ("a,b\n1,2\n", None, "no column for submit, processors, end or run_time, limit; give --columns submit=COLUMN"),
-        (TABLE, "submit=when", "no column 'when' for submit; it has submit '100', start '110'"),
+        (
+            TABLE,
+            "submit=when",
+            "no column 'when' for submit; name another, or leave it out with submit=; it has submit '100', start '110'",
+        ),
         (
             TABLE + "soon,1,2,3,4,eve\n",
             None,

@@ -1,0 +1,391 @@
+"""Files as sites keep them: parts of a log in a folder, appended dumps, older fields, notations of other programs."""
+
+import gzip
+import io
+import json
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from shadowtime.replayer.logs.formats import read_trace
+from shadowtime.replayer.logs.trace import Trace
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.shared.accounting import parse_columns, preset_columns
+from shadowtime.shared.accounting.reading import Reading
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.errors import TraceError
+
+SACCT = "JobID|State|Submit|Start|End|Timelimit|AllocCPUS\n"
+TABLE = "job,submit,start,end,cores,limit\n"
+COLUMNS = "job_number=job,processors=cores"
+
+
+def written(folder: Path, text: str | bytes, name: str = "log.txt") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def trace_of(folder: Path, text: str | bytes, columns: str = "", **reading: object) -> Trace:
+    mapping = parse_columns([columns] if columns else [])
+    return read_trace(written(folder, text), Reading(mapping, **reading))  # type: ignore[arg-type]
+
+
+def facts(trace: Trace, *names: str) -> list[tuple[int, ...]]:
+    """Return columns of the jobs, -1 if unknown: number, wait, run time, processors and limit, unless named."""
+    names = names or ("job_number", "wait_time", "run_time", "processors", "requested_time")
+    jobs = prepare(trace, recorded=True)
+    return [tuple(-1 if (value := getattr(job, name)) is None else value for name in names) for job in jobs]
+
+
+def sacct_row(job: object = 1, state: str = "COMPLETED", begun: int = 10, end: str = "09:10", more: str = "") -> str:
+    day = "2026-03-02T"
+    return f"{job}|{state}|{day}08:00:00|{day}08:{begun}:00|{day}{end}:00|02:00:00|4{more}\n"
+
+
+RAN = (600, 3600, 4, 7200)
+"""Wait, run time, processors and limit of `sacct_row`."""
+
+
+def test_a_folder_is_the_log_of_its_files_in_order(tmp_path: Path) -> None:
+    day = "01/27/2026"
+    asked = (
+        "user=ann group=g jobname=a queue=b ctime=1769468400 qtime=1769468400 etime=1769468400 start=1769470200 "
+        "owner=ann@l exec_host=c1/0-3 Resource_List.nodes=1:ppn=4 Resource_List.walltime=02:00:00"
+    )
+    written(tmp_path, f"{day} 23:30:00;S;300.h;{asked}", "acct/20260126")
+    ended = f"{day} 00:30:00;E;300.h;{asked} end=1769473800 Exit_status=0\n"
+    written(tmp_path, gzip.compress(ended.encode()), "acct/20260127.gz")
+    written(tmp_path, "not a part of it", "acct/.20260127.swp")
+    trace = read_trace(tmp_path / "acct")
+    assert (facts(trace), trace.name, trace.left_out) == ([(300, 1800, 3600, 4, 7200)], "acct", {})
+
+
+def test_months_of_sacct_in_a_folder_share_jobs(tmp_path: Path) -> None:
+    running = "2|RUNNING|2026-03-31T23:00:00|2026-03-31T23:10:00|Unknown|02:00:00|4"
+    ended = "2|COMPLETED|2026-03-31T23:00:00|2026-03-31T23:10:00|2026-04-01T00:10:00|02:00:00|4\n"
+    written(tmp_path, SACCT + sacct_row() + running, "2026/03.txt")
+    written(tmp_path, SACCT + ended, "2026/04.txt")
+    assert facts(read_trace(tmp_path / "2026")) == [(1, *RAN), (2, *RAN)]
+
+
+def test_parts_of_a_table_in_a_folder(tmp_path: Path) -> None:
+    values = zip(TABLE.strip().split(","), (1, 0, 5, 65, 4, 60), strict=True)
+    table = pyarrow.table({name: [value] for name, value in values})
+    (tmp_path / "parts").mkdir()
+    parquet.write_table(table, tmp_path / "parts" / "0.parquet")
+    parquet.write_table(table.set_column(0, "job", [[2]]), tmp_path / "parts" / "1.parquet")
+    trace = read_trace(tmp_path / "parts", Reading(parse_columns([COLUMNS])))
+    assert facts(trace) == [(1, 5, 60, 4, 60), (2, 5, 60, 4, 60)]
+
+
+def test_a_folder_without_files_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="a folder without files"):
+        read_trace(tmp_path)
+
+
+def test_a_further_header_applies_to_the_rows_behind_it(tmp_path: Path) -> None:
+    other = "JobID|User|State|Submit|Start|End|Timelimit|AllocCPUS|NNodes\n"
+    row = sacct_row(2).replace("2|", "2|eve|", 1).replace("\n", "|3\n")
+    trace = trace_of(tmp_path, SACCT + sacct_row() + SACCT + other + row + SACCT + sacct_row(3))
+    assert facts(trace, "job_number", "processors", "nodes") == [(1, 4, -1), (2, 4, 3), (3, 4, -1)]
+    assert (trace.left_out, sorted(job.user_id or 0 for job in prepare(trace))) == ({}, [0, 0, 1])
+
+
+def test_a_header_and_its_ruler_may_recur(tmp_path: Path) -> None:
+    lines = [SACCT, "|".join(["-" * 20] * 7) + "\n", sacct_row()]
+    month = "".join("".join(f"{field:>20} " for field in line.strip().split("|")) + "\n" for line in lines)
+    trace = trace_of(tmp_path, month + month.replace(" 1 ", " 2 ", 1))
+    assert (facts(trace), trace.left_out) == ([(1, *RAN), (2, *RAN)], {})
+
+
+def test_the_head_of_an_appended_table_is_no_row(tmp_path: Path) -> None:
+    trace = trace_of(tmp_path, TABLE + "1,0,5,65,4,60\n" + TABLE + "2,0,5,65,4,60\n", COLUMNS)
+    assert (facts(trace), trace.left_out) == ([(1, 5, 60, 4, 60), (2, 5, 60, 4, 60)], {})
+
+
+@pytest.mark.parametrize(
+    ("head", "tail"),
+    [
+        ("# exported by eve\n# of c1, all queues\n", ""),
+        ("#", ""),
+        ("sep=,\n", ""),
+        ("", ", 7"),
+    ],
+)
+def test_what_may_precede_the_names_of_columns(tmp_path: Path, head: str, tail: str) -> None:
+    row = "1, 0, 5, 65, 4, 60" if tail else "1,0,5,65,4,60"
+    assert facts(trace_of(tmp_path, f"{head}{TABLE}{row}\n", COLUMNS)) == [(1, 5, 60, 4, 60)]
+
+
+def test_values_in_place_of_names_are_recognised(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"if its first line has values in place of names, .* --fields A,B"):
+        trace_of(tmp_path, "1,0,5,65,4,60\n2,0,5,65,4,60\n")
+    fields = ("job_number", "submit", "start", "end", "processors", "limit")
+    assert len(facts(trace_of(tmp_path, "1,0,5,65,4,60\n2,0,5,65,4,60\n", fields=fields))) == 2
+
+
+def test_blanks_may_separate_columns(tmp_path: Path) -> None:
+    text = "job  submit   start end cores limit\n1    0        5     65  4     60\n"
+    assert facts(trace_of(tmp_path, text, COLUMNS, delimiter=" ")) == [(1, 5, 60, 4, 60)]
+
+
+def test_numbers_that_pandas_writes_with_a_fraction(tmp_path: Path) -> None:
+    text = (
+        ",JobID,State,Submit,Start,End,TimelimitRaw,AllocCPUS,ElapsedRaw\n"
+        "0,1.0,COMPLETED,2026-03-02 08:00:00,2026-03-02 08:10:00,2026-03-02 09:10:00,120.0,4.0,3600.0\n"
+        "1,2.0,CANCELLED,2026-03-02 08:00:00,NaT,2026-03-02 09:10:00,120.0,,0.0\n"
+    )
+    assert (
+        facts(trace_of(tmp_path, text)) == [(1, *RAN), (2, -1, -1, -1, 7200)]
+        or len(facts(trace_of(tmp_path, text))) == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "status"), [("CD", 1), ("F", 0), ("TO", 100), ("CA", 5), ("OOM", 0), ("completed", 1), ("CANCELED", 5)]
+)
+def test_short_codes_of_states(tmp_path: Path, state: str, status: int) -> None:
+    assert facts(trace_of(tmp_path, SACCT + sacct_row(state=state)), "status") == [(status,)]
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [
+        ("Pass", 1),
+        ("Killed", 5),
+        ("Failed", 0),
+        ("DONE", 1),
+        ("EXIT", 0),
+        ("COMPLETED_WALLTIME_REACHED", 100),
+        ("F", -1),
+    ],
+)
+def test_states_of_other_systems_in_a_table(tmp_path: Path, state: str, status: int) -> None:
+    text = TABLE.replace("limit", "limit,state") + f"1,0,5,65,4,60,{state}\n"
+    assert facts(trace_of(tmp_path, text, COLUMNS), "status") == [(status,)]
+
+
+@pytest.mark.parametrize(("number", "status"), [(3, 1), (4, 5), (5, 0), (6, 100), (11, 0), (1024, 101)])
+def test_states_by_the_numbers_of_the_database(tmp_path: Path, number: int, status: int) -> None:
+    text = (
+        "id_job,state,time_submit,time_eligible,time_start,time_end,time_suspended,timelimit,cpus_req,nodes_alloc,"
+        f"id_user,partition\n1,{number},1795325000,1795325000,1795325010,1795328610,0,120,4,1,7,batch\n"
+    )
+    trace = read_trace(written(tmp_path, text), Reading(preset_columns("slurm-database")))
+    assert facts(trace, "status", "requested_time") == [(status, 7200)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "memory"), [("4Gn", 8192), ("2000Mc", 8000), ("16G", 16_384), ("0n", -1), ("", -1), ("1.50Gn", 3072)]
+)
+def test_memory_of_older_sacct(tmp_path: Path, asked: str, memory: int) -> None:
+    text = SACCT.strip() + "|NNodes|ReqMem\n" + sacct_row(more=f"|2|{asked}")
+    assert facts(trace_of(tmp_path, text), "memory") == [(memory,)]
+    listed = text.replace("NNodes", "NNodes|ReqTRES").replace(f"|2|{asked}", f"|2|cpu=4,mem=7M|{asked}")
+    assert facts(trace_of(tmp_path, listed), "memory") == [(7,)]
+
+
+def test_gpus_of_older_sacct_are_those_of_each_node(tmp_path: Path) -> None:
+    text = SACCT.strip() + "|NNodes|ReqGRES\n" + sacct_row(more="|2|gpu:tesla:2")
+    assert facts(trace_of(tmp_path, text), "gpus") == [(4,)]
+
+
+OF_XDMOD = (
+    "7_{}|7|c1|batch|acc|g|1|u1|2|2026-03-02T08:00:00|2026-03-02T08:00:00|2026-03-02T08:10:00|2026-03-02T09:10:00|"
+    "01:00:00|0:0|COMPLETED|2|4|4|3000Mc|gpu:1|{}02:00:00|n01|run\n"
+)
+
+
+@pytest.mark.parametrize("tres", ["|", "||"])
+def test_orders_of_xdmod_with_requested_devices(tmp_path: Path, tres: str) -> None:
+    text = "".join(OF_XDMOD.format(task, tres) for task in range(3))
+    kinds = ("wait_time", "run_time", "processors", "requested_time", "memory", "gpus")
+    assert facts(trace_of(tmp_path, text), *kinds) == [(*RAN, 12_000, 2)] * 3
+
+
+def test_an_order_with_more_fields_than_the_known_ones_is_not_guessed(tmp_path: Path) -> None:
+    text = "".join(OF_XDMOD.format(task, "|x|y|") for task in range(3))
+    with pytest.raises(TraceError, match="--fields"):
+        trace_of(tmp_path, text)
+
+
+def test_columns_may_be_named_as_the_file_spells_them(tmp_path: Path) -> None:
+    text = "jobid|user|state|submit|start|end|max_minutes|reqcpus\n1|eve|COMPLETED|0|600|4200|120|4\n"
+    trace = trace_of(tmp_path, text, "limit=max_minutes,processors=reqcpus")
+    assert facts(trace) == [(1, *RAN)]
+    assert trace.notes[0].startswith("limit is read in minutes, as the name of column 'max_minutes' says")
+
+
+def test_a_unit_of_limits_in_doubt_is_refused_in_sacct_too(tmp_path: Path) -> None:
+    text = "JobID|State|Submit|Start|End|mine|AllocCPUS\n1|COMPLETED|0|600|4200|120|4\n"
+    with pytest.raises(TraceError, match=r"--columns limit=mine:min"):
+        prepare(trace_of(tmp_path, text, "limit=mine"))
+    assert facts(trace_of(tmp_path, text, "limit=mine:min")) == [(1, *RAN)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        (['1,"0","5","3,665","1,024","7,200"'], COLUMNS),
+        (["1;0;5;3665;1.024;2,0"], COLUMNS + ",limit=limit:h"),
+        (["1;0;5;3665;1024;2,0"], COLUMNS + ",limit=limit:h"),
+    ],
+)
+def test_separators_of_thousands_and_decimal_commas(tmp_path: Path, rows: Sequence[str], columns: str) -> None:
+    head = TABLE if rows[0].startswith("1,") else TABLE.replace(",", ";")
+    assert facts(trace_of(tmp_path, head + "\n".join(rows) + "\n", columns)) == [(1, 5, 3660, 1024, 7200)]
+
+
+def test_a_point_that_may_separate_thousands_is_not_cut_off(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"'1.024', which is not a whole number"):
+        trace_of(tmp_path, TABLE + "1,0,5,3665,1.024,7200\n", COLUMNS)
+
+
+@pytest.mark.parametrize(
+    "text", ["Sun Nov 22 05:23:20 2026", f"Sun Nov 22 05:23:20 UTC {2026}", "22-Nov-2026 05:23:20"]
+)
+def test_dates_with_the_name_of_a_month(tmp_path: Path, text: str) -> None:
+    rows = TABLE + f"1,{text},{text},{text.replace('05:', '06:')},4,7200\n"
+    assert facts(trace_of(tmp_path, rows, COLUMNS)) == [(1, 0, 3600, 4, 7200)]
+
+
+def test_missing_values_of_mysql(tmp_path: Path) -> None:
+    rows = TABLE + "1,2026-11-22 05:23:20,\\N,0000-00-00 00:00:00,4,7200\n2,2026-11-22,2026-11-22,2026-11-23,4,\\N\n"
+    trace = trace_of(tmp_path, rows, COLUMNS)
+    assert facts(trace) == [(2, 0, 86_400, 4, MAX_DURATION)]
+    assert list(trace.left_out) == ["still waiting"]
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("1.5 hours", 5400), ("0.5h", 1800), ("1:02:00:00", 93_600)])
+def test_durations_with_fractions_and_days(tmp_path: Path, text: str, seconds: int) -> None:
+    assert facts(trace_of(tmp_path, TABLE + f"1,0,5,65,4,{text}\n", COLUMNS), "requested_time") == [(seconds,)]
+
+
+def test_requests_of_torque_and_moab_in_other_places(tmp_path: Path) -> None:
+    asked = "04/27/2026 23:59:13;E;{};user=u ctime=1777324000 start=1777325000 end=1777330000 exec_host=n7/0-27 {}\n"
+    forms = (
+        "Resource_List.nodect=1:ppn=28:gpu=4 Resource_List.walltime=1:02:00:00",
+        "Resource_List.nodes=1:ppn=28 Resource_List.gpu=2 Resource_List.walltime=02:00:00",
+    )
+    text = "".join(asked.format(job, form) for job, form in enumerate(forms, 1))
+    kinds = ("processors", "nodes", "gpus", "requested_time")
+    assert facts(trace_of(tmp_path, text), *kinds) == [(28, 1, 4, 93_600), (28, 1, 2, 7200)]
+
+
+def test_the_chunks_that_a_job_of_pbs_selects(tmp_path: Path) -> None:
+    text = (
+        "01/27/2026 00:30:00;E;300.h;user=u ctime=1769468400 start=1769470200 end=1769473800 "
+        "Resource_List.select=2:ncpus=16:ngpus=4+1:ncpus=4 Resource_List.walltime=02:00:00\n"
+    )
+    kinds = ("processors", "nodes", "gpus", "requested_time")
+    assert facts(trace_of(tmp_path, text), *kinds) == [(36, 3, 8, 7200)]
+
+
+def test_unknown_states_are_odd_rows(tmp_path: Path) -> None:
+    rows = "".join(sacct_row(job) for job in range(9))
+    odd = sacct_row(9, "PONDERING")
+    assert trace_of(tmp_path, SACCT + rows + odd).left_out == {
+        "unreadable": (1, "line 11: State 'PONDERING' is not known")
+    }
+    with pytest.raises(TraceError, match="2 of 11 rows cannot be read, more than a tenth: line 11: State 'PONDERING'"):
+        trace_of(tmp_path, SACCT + rows + odd + odd)
+
+
+def test_names_of_columns_in_capital_letters(tmp_path: Path) -> None:
+    text = "JOB_NUMBER,SUBMIT,START,END,PROCESSORS,LIMIT\n1,0,5,65,4,60\n"
+    assert facts(trace_of(tmp_path, text)) == [(1, 5, 60, 4, 60)]
+
+
+def test_a_table_of_the_standard_format(tmp_path: Path) -> None:
+    text = (
+        "job_number,submit_time,wait_time,run_time,allocated_processors,requested_processors,requested_time,status\n"
+        "1,0,5,60,4,4,60,1\n"
+    )
+    assert facts(trace_of(tmp_path, text)) == [(1, 5, 60, 4, 60)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({f"a{n}": {"submit": 0, "start": 5, "end": 65, "processors": 4, "limit": 60} for n in range(2)}),
+        '{"submit": {"a1": 0, "a2": 9, "a3": 9, "a4": 9, "a5": 9, "a6": 9}, "start": {"a1": 5}, "end": {"a1": 65}, '
+        '"processors": {"a1": 4}, "limit": {"a1": 60}}',
+    ],
+)
+def test_objects_by_job_or_by_column(tmp_path: Path, text: str) -> None:
+    assert facts(trace_of(tmp_path, text))[0][1:] == (5, 60, 4, 60)
+
+
+def tar() -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("acct/20260127"), io.BytesIO())
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("---\njobs:\n- account: phys\n", "YAML; sacct can print JSON"),
+        ("=====\nqname        all.q\nhostname     n1\n", "output of qacct -j; use Grid Engine's file"),
+        ("Accounting information about jobs that are:\n  - submitted by all users.\n", "output of bacct; use LSF's"),
+        ("Job: 300.h\n\n01/27/2026 00:30:00  S    enqueuing into batch\n", "output of tracejob; use the folder"),
+        ("Job Id: 300.h\n    Job_Name = a\n", "output of qstat -f; use the folder"),
+        (
+            "             JOBID PARTITION     NAME     USER ST\n",
+            "a list of waiting and running jobs; use the accounting",
+        ),
+        (" ID     OWNER          SUBMITTED   RUN_TIME ST\n", "print condor_history -json"),
+        (tar(), "a tar archive; unpack it"),
+        ("Job_Id: 1\n    job_name = x\n", "of no format that is read: it begins with 'Job_Id: 1'; read are Batsim, "),
+        ('{"timestamp": 1, "Jobs": {"300.h": {"queue": "workq"}}, "n": 3}', "it is an object with 'timestamp', 'Jobs'"),
+    ],
+)
+def test_other_output_is_named_with_the_way_out(tmp_path: Path, text: str | bytes, what: str) -> None:
+    with pytest.raises(TraceError, match="(?s).*" + what.replace("(", r"\(")):
+        trace_of(tmp_path, text)
+
+
+def test_numbers_of_the_database_for_no_limit_and_for_no_value(tmp_path: Path) -> None:
+    limits = [4_294_967_295, 4_294_967_294, 60]
+    text = TABLE + "".join(f"{job},0,5,65,4,{limit}\n" for job, limit in enumerate(limits, 1))
+    table = pyarrow.table({name: [0, 0, 0] for name in TABLE.strip().split(",")} | {"job": [1, 2, 3], "limit": limits})
+    table = table.set_column(2, "start", [[5] * 3]).set_column(3, "end", [[65] * 3]).set_column(4, "cores", [[4] * 3])
+    parquet.write_table(table, tmp_path / "jobs.parquet")
+    right = [(1, 5, 60, 4, MAX_DURATION), (2, 5, 60, 4, MAX_DURATION), (3, 5, 60, 4, 60)]
+    assert facts(trace_of(tmp_path, text, COLUMNS)) == right
+    assert facts(read_trace(tmp_path / "jobs.parquet", Reading(parse_columns([COLUMNS])))) == right
+
+
+DATED = [
+    f'"{number}","run, {number}","2026-{month:02}-25T0{number % 4}:59:{number % 60:02}",'
+    f'{"Unknown" if number % 9 == 0 else f"2026-{month:02}-25 05:00:00"},"2026-{month:02}-25T06:00:00",4,7200'
+    for number in range(1, 99)
+    for month in [1 + number % 12]
+]
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        DATED,
+        [*DATED, '100,"a ""b"" c",2026-10-25T02:30:00,2026-10-25T05:00:00,2026-10-25T06:00:00,4,7200'],
+        [*DATED, '100,x",2026-10-25T02:30:00,2026-10-25T05:00:00,2026-10-25T06:00:00,4,"7200'],
+    ],
+)
+def test_columns_at_once_and_rows_one_by_one_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: Sequence[str], zone: str | None
+) -> None:
+    text = "\n".join(["job_number,job_name,submit,start,end,processors,limit", *rows, ""])
+    at_once = trace_of(tmp_path, text, time_zone=zone)
+    monkeypatch.setattr("shadowtime.shared.accounting.tables.files.columns_of_text", lambda *_: None)
+    one_by_one = trace_of(tmp_path, text, time_zone=zone)
+    assert (at_once.table == one_by_one.table).all()
+    assert (at_once.notes, at_once.left_out) == (one_by_one.notes, one_by_one.left_out)
