@@ -3,15 +3,18 @@
 import os
 import pwd
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from shadowtime.shared.cli import lasting_imports, run_app
+from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.private_files import write_private
 from shadowtime.shared.stages import WRITTEN_BY
-from shadowtime.stack.servers import Redis, ServerError, VictoriaMetrics
+
+if TYPE_CHECKING:
+    from shadowtime.stack.servers import Redis, VictoriaMetrics
 
 console = Console(highlight=False, soft_wrap=True, emoji=False)
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__)
@@ -59,6 +62,7 @@ def install_units(
     """
     with lasting_imports():
         from shadowtime.stack.local import StackPlan
+        from shadowtime.stack.servers import Redis, VictoriaMetrics
         from shadowtime.stack.units.unit_files import SETTINGS, STATE, WRITTEN, Units
 
     outside = {
@@ -88,7 +92,9 @@ def install_units(
             write_private(folder / name, text, mode=0o644)
         write_private(settings / "plan.json", plan.text(), mode=0o644)
     except OSError as error:
-        raise ServerError(f"cannot write {folder} and {settings}: {error}; run this as root, or with --root") from error
+        raise SettingsError(
+            f"cannot write {folder} and {settings}: {error}; run this as root, or with --root"
+        ) from error
 
     console.print(f"{len(texts)} units are in {folder}, their plan in {settings}/plan.json", markup=False)
     console.print("\n  systemctl daemon-reload\n  systemctl enable --now shadowtime.target")
@@ -100,39 +106,39 @@ def _jars(home: Path) -> Path:
     for folder in (home / "libs", home):
         if any(folder.glob("kafka-clients-*.jar")):
             return folder.resolve()
-    raise ServerError(
+    raise SettingsError(
         f"{home} has no Kafka: expected libs/kafka-clients-….jar; unpack Apache's archive there, name another folder "
         "with --kafka-home, or a Kafka of yours with --kafka HOST:PORT"
     )
 
 
-def _require(user: str, prefix: Path, servers: list[type[Redis] | type[VictoriaMetrics]]) -> None:
-    """Raise `ServerError` if the user, the virtual environment or a server is missing, with the remedy."""
+def _require(user: str, prefix: Path, servers: "list[type[Redis] | type[VictoriaMetrics]]") -> None:
+    """Raise `SettingsError` if the user, the virtual environment or a server is missing, with the remedy."""
     try:
         account = pwd.getpwnam(user)
     except KeyError:
         make = f"useradd --system --home-dir /var/lib/shadowtime --shell /usr/sbin/nologin {user}"
-        raise ServerError(f"there is no user {user!r} on this machine; make one: {make}") from None
+        raise SettingsError(f"there is no user {user!r} on this machine; make one: {make}") from None
     if account.pw_uid == 0:
-        raise ServerError("--user root: expected an ordinary user; Shadowtime needs no rights of root")
+        raise SettingsError("--user root: expected an ordinary user; Shadowtime needs no rights of root")
     if not prefix.is_absolute():
-        raise ServerError(f"--prefix {prefix}: expected an absolute path")
+        raise SettingsError(f"--prefix {prefix}: expected an absolute path")
     for program in ("shadowtime", "python"):
         if not os.access(prefix / "bin" / program, os.X_OK):
             make = f"python3 -m venv {prefix} && {prefix}/bin/pip install 'shadowtime[stream]'"
-            raise ServerError(f"{prefix / 'bin' / program} cannot be run; install Shadowtime there: {make}")
+            raise SettingsError(f"{prefix / 'bin' / program} cannot be run; install Shadowtime there: {make}")
     interpreter = (prefix / "bin" / "python").resolve()
     if hidden := next(
         (home for home in HIDDEN if interpreter.is_relative_to(home) or prefix.is_relative_to(home)), None
     ):
-        raise ServerError(
+        raise SettingsError(
             f"{prefix}/bin/python is {interpreter}; units see nothing below {hidden} (ProtectHome); make the virtual "
             "environment elsewhere, as in /opt/shadowtime, with the Python of the system"
         )
     for server in servers:
         if (reason := server.available()) is not None:
             option = f"--{server.name} ADDRESS names a server of yours"
-            raise ServerError(f"{reason.partition(' (run')[0]}; install the package {server.name}, or {option}")
+            raise SettingsError(f"{reason.partition(' (run')[0]}; install the package {server.name}, or {option}")
 
 
 def main() -> None:

@@ -149,15 +149,19 @@ def test_advice_by_keyboard_at_an_address_that_can_be_opened_again(stored: Store
 @pytest.mark.parametrize(
     ("values", "name", "said"),
     [
-        ({"processors": "eight", "requested_time": "1"}, "processors", "processors: 'eight': input should be a valid"),
+        ({"processors": "eight", "requested_time": "1"}, "processors", "processors: 'eight': expected a whole number"),
         ({"processors": "8"}, "requested_time", "requested time: is missing"),
         (
             {"processors": "4000", "requested_time": "1"},
             "processors",
             "processors: the job requests 4000 processors",
         ),
-        ({"processors": "8", "requested_time": "1", "risk": "<b>"}, "risk", "greatest risk of being cut: '<b>': input"),
-        ({}, "processors", "processors: '': input should be"),
+        (
+            {"processors": "8", "requested_time": "1", "risk": "<b>"},
+            "risk",
+            "greatest risk of being cut: '<b>': expected",
+        ),
+        ({}, "processors", "processors: '': expected a whole number"),
     ],
 )
 def test_an_error_names_the_field(stored: Stored, tmp_path: Path, values: dict[str, str], name: str, said: str) -> None:
