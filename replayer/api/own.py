@@ -100,6 +100,7 @@ def _configurable(own: Any, base: Any, settings: type[SpecSettings]) -> type[Any
     of: Any = own if isinstance(own, type) else type(own)
     whole: Any = of if base in of.__mro__ else type(of.__name__, (of, base), {})
     begins = of.__init__ if of.__init__ not in (object.__init__, base.__init__) else None
+    called = getattr(own, "name", None) or _name_of(of)
 
     def make(_: type[Any], chosen: SpecSettings) -> Any:
         if of is own:
@@ -111,9 +112,11 @@ def _configurable(own: Any, base: Any, settings: type[SpecSettings]) -> type[Any
             made.__class__ = whole
         if not hasattr(made, "settings"):
             made.settings = chosen
+        if not hasattr(made, "name"):
+            made.name = called
         return made
 
-    names = {"name": getattr(own, "name", None) or _name_of(of), "Settings": getattr(of, "Settings", settings)}
+    names = {"name": called, "Settings": getattr(of, "Settings", settings)}
     return type(of.__name__, (whole,), names | {"__new__": make, "__doc__": of.__doc__})
 
 

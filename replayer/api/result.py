@@ -100,12 +100,11 @@ class Result:
         for other in others:
             self._require_same_jobs(other)
         every = (self, *others)
-        names = [name for entry in every for name in ("--policy", entry.record.plan.label)]
         with ExitStack() as known:
             for entry in every:
                 known.enter_context(entry._own)  # noqa: SLF001 - of another result
             document = as_json([entry.replayed for entry in every])
-            written = page([document], [document["trace"], *names], [[entry.record for entry in every]])
+            written = page([document], None, [[entry.record for entry in every]])
         with result_file(path) as file:
             file.write(written.encode())
 

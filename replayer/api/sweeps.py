@@ -62,7 +62,10 @@ def sweep(
     """
     require_pandas()
     if isinstance(log, Workload):
-        raise SettingsError(f"log {log.name}: a sweep reads its log for each machine size; give the path of the log")
+        raise SettingsError(
+            f"log {log.name}: a sweep reads its log for each machine size; give the path of the log, or None for the "
+            "bundled one"
+        )
     from shadowtime.replayer.campaign import HERE, How, replayed
     from shadowtime.replayer.sweep import Grid, campaign_of
 

@@ -140,7 +140,7 @@ def _options(path: Path, document: Mapping[str, Any], logs: Path) -> dict[str, A
     digest = document.get("log_sha256")
     same = [place for place in there if digest is None or sha256_of(place) == digest]
     if not there:
-        raise SettingsError(f"{path}: its log {name.name} is neither {name} nor in {logs}: give --logs FOLDER")
+        raise SettingsError(f"{path}: its log {name} is missing, also in folder {logs}: give its folder with --logs")
     if not same:
         raise SettingsError(
             f"{path}: {there[0]} is another log: SHA-256 {sha256_of(there[0])[:16]}…, expected {str(digest)[:16]}…"

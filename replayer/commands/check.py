@@ -34,6 +34,9 @@ def check(
     log: Annotated[
         str, typer.Argument(metavar="LOG[@PROCESSORS]", help="SWF, accounting (sacct, PBS, LSF, …), CSV or Parquet.")
     ],
+    processors: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Size of the machine, as LOG@PROCESSORS.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Say it as one line of JSON.")] = False,
     describe: Annotated[
         bool, typer.Option("--describe", help="Also the means, medians and shapes by which papers describe a log.")
@@ -54,9 +57,12 @@ def check(
         from shadowtime.replayer.logs import columns_of, described, read_trace, size_note
 
     path, size = split_size(log)
+    if size is not None and processors is not None:
+        raise SettingsError(f"{log}: @PROCESSORS and --processors exclude each other")
+    size = processors if size is None else size
     if size is not None and reading.pools is not None:
         raise SettingsError(
-            f"{log}: @PROCESSORS and --pools exclude each other: the file of --pools has the number of processors"
+            f"{log}: a number of processors and --pools exclude each other: the file of --pools has the number"
         )
     trace = read_trace(Path(path), reading)
     notes = [*trace.notes, trace.doubt, size_note(trace, size, "LOG@PROCESSORS or --pools")]

@@ -1,5 +1,6 @@
 """Outputs of a comparison: files, and tables on standard output."""
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -34,6 +35,7 @@ from shadowtime.replayer.presentation import (
 )
 from shadowtime.replayer.report import page
 from shadowtime.replayer.simulation import Observer
+from shadowtime.shared.cli import program
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.output import STANDARD_OUTPUT, require_places, require_suffix, result_file
 
@@ -111,7 +113,8 @@ class ResultFiles:
             whole = documents if len(documents) > 1 else documents[0]
             json.write(orjson.dumps(whole, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
         if (report := self._files["report"]) is not None:
-            report.write(page(documents, sys.argv[1:], in_parts(self.records, len(documents))).encode())
+            command = f"{program() or 'shadowtime replay'} {shlex.join(sys.argv[1:])}".rstrip()
+            report.write(page(documents, command, in_parts(self.records, len(documents))).encode())
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import platform
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from itertools import combinations
@@ -29,17 +28,15 @@ MAX_IN_PAIRS = 5
 LIBRARIES = ("numpy", "scipy", "numba", "pydantic", "orjson")
 
 
-def page(
-    documents: Sequence[Mapping[str, Any]], arguments: Sequence[str], runs: Sequence[Sequence[RunRecord]] = ()
-) -> str:
+def page(documents: Sequence[Mapping[str, Any]], command: str | None, runs: Sequence[Sequence[RunRecord]] = ()) -> str:
     """Return the page of a report as HTML.
 
     Parameters
     ----------
     documents
         Documents as written by `--json`, one per trace.
-    arguments
-        Command line that produced them, printed for readers who want to repeat it.
+    command
+        Command line that produced them, printed for readers who want to repeat it; None if a Python program did.
     runs
         Records of the runs of each document, in order. Without records, the page has tables only.
     """
@@ -63,7 +60,7 @@ def page(
         title,
         contents,
         "".join(section for _, section in listed)
-        + _repeat(documents, arguments, [records for _, records in named_documents]),
+        + _repeat(documents, command, [records for _, records in named_documents]),
     )
 
 
@@ -215,10 +212,8 @@ def _figures(rows: Sequence[Mapping[str, Any]], runs: Sequence[RunRecord], base:
     ]
 
 
-def _repeat(
-    documents: Sequence[Mapping[str, Any]], arguments: Sequence[str], runs: Sequence[Sequence[RunRecord]]
-) -> str:
-    command = f"shadowtime replay {shlex.join(arguments)}"
+def _repeat(documents: Sequence[Mapping[str, Any]], command: str | None, runs: Sequence[Sequence[RunRecord]]) -> str:
+    how = f"<pre tabindex=0>{escape(command)}</pre>" if command else "<p>A Python program made this page.</p>"
     packages = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     seeds = ", ".join(sorted({str(document["settings"]["seed"]) for document in documents}))
     logs = [
@@ -240,7 +235,7 @@ def _repeat(
     )
     return (
         '<section aria-labelledby="repeat"><h2 id="repeat">To repeat this</h2>'
-        f"<pre tabindex=0>{escape(command)}</pre>"
+        f"{how}"
         f'<p class="faint">Shadowtime {__version__}, Python {platform.python_version()}, {packages}; seed {seeds}.</p>'
         f"{table(['of', 'digest'], digests, 'Digests', caption) if digests else ''}</section>"
     )

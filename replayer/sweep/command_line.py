@@ -13,11 +13,13 @@ INTERRUPTED = "interrupted; finished replays are kept; run the same command agai
 
 
 def sweep(
-    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log, as for replay.")],
     policy: Annotated[
         list[str],
         typer.Option(metavar="SPEC", help="With grids, as 'easy:queue={srf,saf},threshold={20h..100h step 10h}'."),
     ],
+    log: Annotated[
+        str | None, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log, as for replay; none: the bundled one.")
+    ] = None,
     processors: Annotated[
         str | None, typer.Option(metavar="RANGE", help="Sizes of the machine, as 80,96 or '80..160 step 8'.")
     ] = None,
@@ -56,7 +58,9 @@ def sweep(
     """Replay every configuration of a grid, and name the best under constraints. Finished replays are not repeated."""
     with lasting_imports():
         from shadowtime.replayer.campaign import How, replayed, write_files
+        from shadowtime.replayer.logs import BUNDLED
         from shadowtime.replayer.sweep.grid_sweep import Constraint, Grid, campaign_of, print_sweep
+    log = log or str(BUNDLED)
     chosen = campaign_of(Grid(log, policy, processors, load, copies, first, filter_, requests))
     how = How(Path(log), Path(), out=out, workers=workers, on=on, first=None, report=report, csv=csv, latex=None)
     done = replayed(chosen, how)

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 @with_reading_options
 def plan(
-    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log, as for replay.")],
     target: Annotated[str, typer.Option(metavar="TEXT", help="As 'p95 wait <= 4h' or 'mean slowdown <= 20'.")],
+    log: Annotated[
+        str | None, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log, as for replay; none: the bundled one.")
+    ] = None,
     policy: Annotated[
         list[str] | None, typer.Option(metavar="SPEC", help="A policy; again for more. Default: easy, best.")
     ] = None,
@@ -42,7 +44,7 @@ def plan(
         from rich.console import Console
 
         from shadowtime.replayer.arguments import split_size
-        from shadowtime.replayer.logs import prepare, read_trace
+        from shadowtime.replayer.logs import BUNDLED, prepare, read_trace
         from shadowtime.replayer.sweep.capacity_plan import (
             CapacityQuestion,
             answers,
@@ -52,7 +54,7 @@ def plan(
         )
 
     wanted = parse_target(target)
-    path, size = split_size(log)
+    path, size = split_size(log or str(BUNDLED))
     trace = read_trace(Path(path), reading)
     workload = prepare(trace, size, limit=first, oversized=filter_, requests=requests)
     question = CapacityQuestion(trace, workload.processors, of_load, copies, first, filter_, requests)

@@ -64,6 +64,7 @@ class RuntimeDistribution(PredictingStage):
     """Run-time predictions of one run, by the predictor that `ClusterOpened.runtime` names."""
 
     field = "run_time"
+    answers = RunTimePrediction
 
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened, PREDICTORS.build(parse(opened.runtime)))

@@ -30,6 +30,7 @@ from shadowtime.shared.messages import (
     ClusterOpened,
     Envelope,
     Event,
+    FrozenModel,
     JobChanged,
     JobEnded,
     JobResumed,
@@ -44,10 +45,25 @@ from shadowtime.shared.messages import (
     Start,
     moment,
 )
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stages import RunningJob
 
 # Decisions must fit. A policy may be a plug-in, and nothing else checks its decisions before they are emitted.
+
+
+def require_decisions(policy: str, returned: Any) -> None:
+    """Raise `TypeError` if a policy returned something else than a list or a tuple of decisions.
+
+    >>> require_decisions("mine", [3])
+    Traceback (most recent call last):
+    TypeError: mine.schedule: expected a list of decisions, as start(queue, row, FITS_NOW); found '[3]'
+    """
+    if not isinstance(returned, list | tuple) or not all(isinstance(decision, FrozenModel) for decision in returned):
+        raise TypeError(
+            f"{policy}.schedule: expected a list of decisions, as start(queue, row, FITS_NOW); "
+            f"found {quote(repr(returned))}"
+        )
 
 
 def require_fit(
@@ -281,12 +297,16 @@ class PoolScheduler:
         ------
         ValueError
             If the policy starts a job that does not wait here, or starts more than fits into the free resources.
+        TypeError
+            If the policy returns no sequence of decisions.
         """
         if self.further:
             self.running.idle[:] = self.idle
         free = self.capacity.processors - self.used
         decisions = self.policy.schedule(point.time, self.queue, self.running, free)
-        if len(decisions):  # a policy must return a sequence: the check would use up an iterator
+        if type(decisions) is not list or (decisions and not isinstance(decisions[0], FrozenModel)):
+            require_decisions(self.policy.name, decisions)
+        if decisions:
             taken = sum([decision.processors for decision in decisions if type(decision) is Start])
             if self.further or taken > free:
                 units = [UNITS[unit] for unit in ("processors", *self.further)]

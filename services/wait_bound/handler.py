@@ -35,6 +35,7 @@ class WaitBounds(PredictingStage):
     """Wait bounds of one run, by the bounder that `ClusterOpened.wait_bound` names."""
 
     field = "wait_bounds"
+    answers = tuple
     predictor: Bounder
 
     def __init__(self, opened: ClusterOpened) -> None:

@@ -36,6 +36,7 @@ class WalltimeAdjustments(PredictingStage):
     """Stage that adjusts the requests of one run, by the scheme that `ClusterOpened.adjustment` names."""
 
     field = "adjustment"
+    answers = WalltimeAdjustment
 
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened, ADJUSTERS.build(parse(opened.adjustment)))

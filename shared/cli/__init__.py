@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING
 from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from shadowtime.shared.cli.command_line import SEE_SETTINGS, TAKES_SETTINGS, application, messages, run_app, say
+    from shadowtime.shared.cli.command_line import (
+        SEE_SETTINGS,
+        TAKES_SETTINGS,
+        application,
+        messages,
+        program,
+        run_app,
+        say,
+    )
     from shadowtime.shared.cli.fitted_table import FittedTable
     from shadowtime.shared.cli.logs import FewAMinute, start_logging
     from shadowtime.shared.cli.paths import ROOT

@@ -51,7 +51,7 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
     if interrupted != "interrupted" and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _terminate)  # as batch systems send it: end child processes, and say so
     try:
-        ended = _command(app)(standalone_mode=False, prog_name=_program()) if isinstance(app, typer.Typer) else app()
+        ended = _command(app)(standalone_mode=False, prog_name=program()) if isinstance(app, typer.Typer) else app()
         if ended == INTERRUPTED:  # typer returns this after Ctrl-C
             raise KeyboardInterrupt
         sys.exit(ended if isinstance(ended, int) else 0)
@@ -119,7 +119,7 @@ def _interruptions() -> tuple[type[BaseException], ...]:
     return (KeyboardInterrupt, *([sys.modules["asyncio"].CancelledError] if "asyncio" in sys.modules else []))
 
 
-def _program() -> str | None:
+def program() -> str | None:
     """Return the words that the user typed if they are `shadowtime` with a sub-command, else None."""
     return sys.argv[0] if sys.argv[0].split(" ")[0] == "shadowtime" else None
 

@@ -3,18 +3,20 @@
 from typing import Any, ClassVar
 
 from shadowtime.shared.messages import ClusterOpened, Envelope, Event, JobChanged, JobExpected, JobSubmitted, Rejected
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages.handler import StageHandler, left
 from shadowtime.shared.stages.jobs_in_system import RunningJob, only_priority
 from shadowtime.shared.stages.predictor import Passthrough, Predictor
 
 
 class PredictingStage(StageHandler):
-    """The handler of one predictor in one run; `field` is the field of the envelope that it fills.
+    """The handler of one predictor in one run; `field` is the field of the envelope that it fills, with an `answers`.
 
     A subclass lets the predictor learn, in `on_wait` or `on_ended`.
     """
 
     field: ClassVar[str]
+    answers: ClassVar[type]
 
     def __init__(self, opened: ClusterOpened, predictor: Predictor[JobSubmitted, Any, Any]) -> None:
         super().__init__(opened)
@@ -34,8 +36,19 @@ class PredictingStage(StageHandler):
         return output
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Add the prediction, if there is one."""
+        """Add the prediction, if there is one.
+
+        Raises
+        ------
+        TypeError
+            If the predictor, which may be a plug-in, returned something else.
+        """
         prediction = self.predictor.predict_one(job)
+        if prediction is not None and not isinstance(prediction, self.answers):
+            raise TypeError(
+                f"{type(self.predictor).__name__}.predict_one: expected {self.answers.__name__} or None; "
+                f"found {quote(repr(prediction))}"
+            )
         return envelope if prediction is None else envelope.replaced(**{self.field: prediction})
 
     def noticed(self, changed: JobChanged, new: JobSubmitted | RunningJob) -> tuple[Event, ...]:

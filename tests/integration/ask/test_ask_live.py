@@ -83,7 +83,10 @@ class Embedded:
             queue_number=int(JOB["queue"]),
         )
         bounds = handler.bounds_at(asked, JOB["quantile"], JOB["confidence"])
-        return Answer(cluster=self.cluster, run="asked", sequence=sequence, time=handler.time, bounds=bounds)
+        began = handler.opened.unix_start
+        return Answer(
+            cluster=self.cluster, run="asked", sequence=sequence, time=handler.time, unix_start=began, bounds=bounds
+        )
 
 
 @contextmanager

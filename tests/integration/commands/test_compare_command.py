@@ -23,7 +23,9 @@ def test_it_compares_what_is_worth_comparing_and_writes_a_page(tmp_path: Path) -
     assert done.returncode == 0, done.stderr
     rows = json.loads((tmp_path / "scores.json").read_text())["policies"]
     assert [row["policy"] for row in rows] == CHOICES["policy"]
-    assert "<h1>Policies compared" in (tmp_path / "comparison.html").read_text()
+    page = (tmp_path / "comparison.html").read_text()
+    assert "<h1>Policies compared" in page
+    assert "<pre tabindex=0>shadowtime compare --jobs 100 --json scores.json</pre>" in page, "it repeats the page"
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
 
 

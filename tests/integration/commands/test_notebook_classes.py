@@ -4,7 +4,11 @@ import multiprocessing
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
+
+import shadowtime
+from shadowtime.shared.errors import ShadowtimeError
 
 CELL = """
 import shadowtime
@@ -38,3 +42,38 @@ def test_classes_of_a_notebook_work_in_a_child_process(method: str) -> None:
     waits = results.get(timeout=120)
     child.join()
     assert waits[0] == waits[1] == waits[2]
+
+
+class Rows:
+    """It returns rows of the queue, which only a function may."""
+
+    def __init__(self, returned: Any) -> None:
+        self.returned = returned
+
+    def schedule(self, now: int, queue: Any, running: Any, free: int) -> Any:
+        return self.returned
+
+
+class Seconds:
+    def predict_one(self, x: Any) -> Any:
+        return 10.0
+
+    def learn_one(self, x: Any, y: int) -> None:
+        pass
+
+
+@pytest.mark.parametrize("returned", [np.array([0, 1]), [0], None, {}], ids=["array", "rows", "None", "dict"])
+def test_a_policy_that_returns_no_decisions_is_told_what_was_expected(returned: Any) -> None:
+    policy = Rows(returned)
+    with pytest.raises(
+        ShadowtimeError, match=r"schedule: expected a list of decisions, as start\(queue, row, FITS_NOW\)"
+    ):
+        shadowtime.replay(shadowtime.read_log(jobs=20), policy=policy)
+
+
+def test_a_predictor_that_returns_seconds_is_told_what_was_expected() -> None:
+    log = shadowtime.read_log(jobs=20)
+    with pytest.raises(
+        ShadowtimeError, match=r"Seconds\.predict_one: expected RunTimePrediction or None; found '10\.0'"
+    ):
+        shadowtime.replay(log, policy="easy", runtime=Seconds())

@@ -28,7 +28,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     workload = prepare(read_swf(BUNDLED), limit=800)
     told = {"comparison": compared(workload, HOSTILE), "recorded": recorded(workload)}
     for name, (document, runs) in told.items():
-        (folder / f"{name}.html").write_text(report([document], [HOSTILE], [runs]))
+        (folder / f"{name}.html").write_text(report([document], HOSTILE, [runs]))
     return {name: folder / f"{name}.html" for name in told}
 
 

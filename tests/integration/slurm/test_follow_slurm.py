@@ -14,12 +14,11 @@ from shadowtime.services.follower.io.follower import STORE
 from shadowtime.shared.accounting.names import KINDS
 from shadowtime.shared.accounting.slurm.head import FIELDS
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, JobChanged, JobSuspended
-from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state.redis_client import connect
 from shadowtime.shared.streaming.state.redis_store import RedisStore
 from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.integration.slurm.happenings import happen
-from tests.support.follower_process import RUN, following
+from tests.support.follower_process import FollowerProcess, following
 from tests.support.lives import late, lives_accounted, lives_told, predictions, replayed
 from tests.support.real_servers import require_reason
 from tests.support.rejections import rejected
@@ -72,12 +71,12 @@ def test_the_log_tells_what_slurm_accounts(
     assert any(isinstance(event, JobSuspended) for event in events)
     assert any(isinstance(event, JobChanged) and event.requested_time for event in events)
     assert rejected(log) == []
-    assert_recorded_alike(cluster, follower.settings, log, text, tmp_path)
+    assert_recorded_alike(cluster, follower, log, text, tmp_path)
     assert late(events) <= 12  # what ended while slurmctld was away is stamped when it learns of that
 
 
 def assert_recorded_alike(
-    cluster: SlurmCluster, settings: Settings, log: list[Envelope], sacct: str, folder: Path
+    cluster: SlurmCluster, follower: FollowerProcess, log: list[Envelope], sacct: str, folder: Path
 ) -> None:
     """What accounting tells, replayed, has the predictions of the live run, but for what it knows nothing of.
 
@@ -90,7 +89,7 @@ def assert_recorded_alike(
     (folder / "nodes").write_text(
         cluster.run("scontrol", "show", "node") + cluster.run("scontrol", "show", "partition")
     )
-    (folder / "names").write_text(json.dumps({"key": None, **asyncio.run(names_of(settings))}))
+    (folder / "names").write_text(json.dumps({"key": None, **asyncio.run(names_of(follower))}))
     again = replayed(opened, folder / "sacct", folder / "nodes", folder / "names")
     events = [envelope.event for envelope in log]
     unknown = (each.time for each in events if late([each], by=0) or getattr(each, "reason", None) == "held")
@@ -102,10 +101,10 @@ def assert_recorded_alike(
     assert len(different) <= len(alike) / 5, json.dumps(different, indent=1)[:6000]
 
 
-async def names_of(settings: Settings) -> dict[str, dict[str, int]]:
+async def names_of(follower: FollowerProcess) -> dict[str, dict[str, int]]:
     """Return the names that a follower has stored, as a replay takes them."""
-    client = connect(settings)
-    stored = await RedisStore(client, STORE).read_model(RUN)
+    client = connect(follower.settings)
+    stored = await RedisStore(client, STORE).read_model(follower.run)
     await client.aclose()
     found: dict[str, dict[str, int]] = {}
     for name, number in sorted(stored.items(), key=lambda each: int(each[1])):

@@ -142,7 +142,7 @@ def test_a_waiting_notebook_says_when_it_is_expected_to_start(
 
     with (
         Workers(kafka, redis_server, tmp_path),
-        following(cluster, kafka, redis_server, tmp_path / "follower.log", POLICY) as follower,
+        following(cluster, kafka, redis_server, tmp_path / "follower.log", POLICY, "shadow") as follower,
         busy(cluster),
     ):
         time.sleep(PAST)

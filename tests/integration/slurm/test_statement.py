@@ -25,7 +25,7 @@ JOBS = 60
 POLICY = "cautious:queue=priority,forecast=calibrated"
 
 
-def state(file: Path, environment: Mapping[str, str], cluster: str = "shadow") -> subprocess.CompletedProcess[str]:
+def state(file: Path, environment: Mapping[str, str], cluster: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "shadowtime", "scores", cluster, "--statement", str(file)]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
@@ -44,15 +44,16 @@ def test_a_followed_slurm_has_a_statement(kafka: Kafka, redis_server: Redis, tmp
             cluster.submit(USERS[number % 3], "job", *options, wrap=f"sleep {1 + number % 7}")
         cluster.wait_until_idle(300)
         workers.wait_for_answers(
-            follower.settings, "shadow/live", follower.wait_until_told(int(time.time()))[-1].sequence
+            follower.settings, follower.run, follower.wait_until_told(int(time.time()))[-1].sequence
         )
         page, printed = tmp_path / "statement.html", tmp_path / "statement.pdf"
         for file in (page, printed):
-            done = state(file, workers.environment)
+            done = state(file, workers.environment, follower.cluster)
             assert done.returncode == 0, done.stderr
         unknown = state(page, workers.environment, "nowhere")
     assert unknown.returncode == 2
-    assert "there is no followed cluster and no run 'nowhere'; known runs: shadow/live" in unknown.stderr
+    assert "there is no followed cluster and no run 'nowhere'; known runs: " in unknown.stderr
+    assert follower.run in unknown.stderr
     shown = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.read_text())))
     assert f"UTC: {JOBS} jobs were submitted. The log that is kept begins then" in shown
     for part in ("the site's scheduler, its first word", "No policy is followed in a shadow"):
@@ -64,7 +65,7 @@ def test_a_followed_slurm_has_a_statement(kafka: Kafka, redis_server: Redis, tmp
 
 
 def test_without_chromium_a_pdf_is_refused(tmp_path: Path) -> None:
-    done = state(tmp_path / "statement.pdf", os.environ | {"PATH": str(tmp_path)})
+    done = state(tmp_path / "statement.pdf", os.environ | {"PATH": str(tmp_path)}, "any")
     assert done.returncode == 2
     assert "a PDF is printed by chromium, and none of" in done.stderr
     assert "write an .html and print it" in done.stderr

@@ -77,7 +77,7 @@ def test_a_log_elsewhere_is_taken_by_its_digest(made: tuple[Path, Path], tmp_pat
     moved = changed(made, tmp_path, arguments=document(made[1])["arguments"] | {"traces": ["/nowhere/small.swf@128"]})
     reproduce_result(moved, tmp_path)
     with pytest.raises(
-        SettingsError, match=r"its log small\.swf is neither /nowhere/small\.swf nor in /no: give --logs FOLDER"
+        SettingsError, match=r"its log /nowhere/small\.swf is missing, also in folder /no: give its folder with --logs"
     ):
         reproduce_result(moved, Path("/no"))
     (tmp_path / "small.swf").write_text("; another\n")

@@ -103,7 +103,7 @@ def test_the_sites_words_of_what_was_forecast_come_again_only_where_these_are_fe
 
 def test_the_report_has_a_section_of_it(told: list[RunResult]) -> None:
     document = as_json(told)
-    html = page([document], [])
+    html = page([document], None)
     assert html.count(f">A{SECTION.replace(chr(39), '&#x27;')}</h3>") == 1
     for row in document["expected_starts"]:
         if row["queue"] == "all":
@@ -114,7 +114,7 @@ def test_of_a_silent_site_nothing_is_said(capsys: pytest.CaptureFixture[str]) ->
     silent = [result(Recorded)]
     document = as_json(silent)
     assert "expected_starts" not in document
-    assert SECTION not in page([document], []).replace("&#x27;", "'")
+    assert SECTION not in page([document], None).replace("&#x27;", "'")
     print_tables([silent], "recorded")
     assert SECTION not in capsys.readouterr().out
 

@@ -74,14 +74,14 @@ def parsed(html: str) -> Balanced:
 @pytest.fixture(scope="module")
 def comparison() -> tuple[dict[str, Any], str]:
     told, records = compared()
-    return told, page([told], ["--policy", "fcfs"], [records])
+    return told, page([told], "shadowtime replay --policy fcfs", [records])
 
 
 @pytest.fixture(scope="module")
 def recording() -> tuple[dict[str, Any], str]:
     workload = prepare(read_swf(BUNDLED), limit=800)
     told, records = recorded(workload)
-    return told, page([told], ["--mode", "recorded"], [records])
+    return told, page([told], "shadowtime replay --mode recorded", [records])
 
 
 def test_page_is_whole_and_needs_no_network(comparison: tuple[dict[str, Any], str]) -> None:
@@ -114,7 +114,7 @@ def test_waits_that_differ_look_different() -> None:
 
 def test_the_price_of_trials_has_columns_where_there_is_one(comparison: tuple[dict[str, Any], str]) -> None:
     told, records = replayed([plan_of(generated(60), policy) for policy in ("easy", "conservative:speculate=0.2")])
-    html = page([told], [], [records])
+    html = page([told], None, [records])
     rows = list(tables(html)["Scores of each policy"].values())
     assert told["policies"][1]["killed"] > 0
     for row, values in zip(told["policies"], rows, strict=True):
@@ -217,7 +217,7 @@ class Hashing:
 def test_it_is_small_and_soon_made() -> None:
     told, records = compared(prepare(read_swf(BUNDLED)))
     began = time.process_time()
-    html = page([told], [], [records])
+    html = page([told], None, [records])
     assert time.process_time() - began < 10
     assert len(html) < 1_000_000
 
@@ -225,8 +225,8 @@ def test_it_is_small_and_soon_made() -> None:
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_a_log_of_few_jobs_has_a_report_too(size: int) -> None:
     told, records = compared(generated(size))
-    parsed(page([told], [], [records]))
-    assert "nan" not in page([told], [], [records])
+    parsed(page([told], None, [records]))
+    assert "nan" not in page([told], None, [records])
 
 
 @pytest.mark.parametrize("unix_start_time", [None, 10**9])
@@ -237,7 +237,7 @@ def test_a_log_whose_clock_leaps_has_a_report_of_a_size(unix_start_time: int | N
     told = {} if unix_start_time is None else {"UnixStartTime": str(unix_start_time)}
     workload = prepare(replace(trace, header=dict(trace.header) | told))
     document, runs = replayed([plan_of(workload, policy) for policy in ("fcfs", "easy")])
-    assert len(page([document], [], [runs])) < 200_000
+    assert len(page([document], None, [runs])) < 200_000
 
 
 def test_months_end_where_the_next_begin() -> None:
@@ -255,7 +255,7 @@ def test_a_hostile_name_is_text_everywhere() -> None:
         row["policy"] = name + row["policy"]
         record.plan = record.plan._replace(label=row["policy"])
     told["settings"]["baseline"] = name + told["settings"]["baseline"]
-    html = page([told], [name], [records])
+    html = page([told], name, [records])
     assert not re.search(r"<script|<img", html)
     assert name.strip() in parsed(html).text
 
@@ -279,9 +279,9 @@ def test_finding_18_what_nobody_sees_of_a_name_is_written_out() -> None:
         row["policy"] = name + row["policy"]
         record.plan = record.plan._replace(label=row["policy"])
     told["settings"]["baseline"] = name + told["settings"]["baseline"]
-    html = page([told], [name], [records])
+    html = page([told], name, [records])
     assert not set(unseen) - {"\n"} & set(html)
-    assert html.count("\n") == page([told | {"cluster": "kth"}], [], []).count("\n")
+    assert html.count("\n") == page([told | {"cluster": "kth"}], None, []).count("\n")
     assert r"kth\x00\x01" in parsed(html).text
     assert r"\u202e" in parsed(html).text
     assert html.encode()
@@ -291,21 +291,21 @@ def test_forecasts_have_a_table_where_there_are_any() -> None:
     plans = [plan_of(generated(), policy) for policy in ("fcfs", "easy:forecast=yes")]
     made = as_json([carry_out(plan) for plan in plans])
     (row,) = made["wait_forecasts"]
-    found = page([made], [])
+    found = page([made], None)
     assert f"{row['forecasts']:,} of {row['forecasts']:,}" in found
     assert percent(row["error_share"]) in found
-    assert "Forecasts of waits" not in page([made | {"wait_forecasts": []}], [])
+    assert "Forecasts of waits" not in page([made | {"wait_forecasts": []}], None)
 
 
 def test_a_section_per_trace_and_a_row_per_policy() -> None:
-    html = page([document("one"), document("two")], [])
+    html = page([document("one"), document("two")], None)
     assert re.findall(r'<h2 id="cluster-\d">(one|two)</h2>', html) == ["one", "two"]
     scores = re.findall(r'aria-label="Scores of each policy">(.*?)</table>', html)
     assert [re.findall('<th scope="row">(.*?)</th>', each) for each in scores] == [["fcfs", "best"]] * 2
 
 
 def test_names_are_escaped() -> None:
-    html = page([document("<script>alert(1)</script>")], ["--json", "<b>.json"])
+    html = page([document("<script>alert(1)</script>")], "shadowtime replay --json '<b>.json'")
     assert "<script" not in html
     parser = parsed(html)
     assert "<script>alert(1)</script>" in parser.text
@@ -313,7 +313,7 @@ def test_names_are_escaped() -> None:
 
 
 def test_the_worst_bar_is_full_and_none_is_wider() -> None:
-    widths = [float(each) for each in re.findall(r'style="width: ([\d.]+)%', page([document()], []))]
+    widths = [float(each) for each in re.findall(r'style="width: ([\d.]+)%', page([document()], None))]
     assert len(widths) == 6
     assert [max(pair) for pair in zip(widths[::2], widths[1::2], strict=True)] == [100, 100, 100]
     assert all(0 <= width <= 100 for width in widths)
@@ -325,7 +325,7 @@ def test_figures_of_different_policies_have_different_titles() -> None:
     bound = canonical("wait-bound", "bmbp:publish=plain")
     plans = [plan_of(generated(300), policy)._replace(wait_bound=bound, label=policy) for policy in policies]
     told, records = replayed(plans)
-    titles = re.findall(r"<figcaption><h4>(.*?)</h4>", page([told], [], [records]))
+    titles = re.findall(r"<figcaption><h4>(.*?)</h4>", page([told], None, [records]))
     assert len(set(titles)) == len(titles)
     assert {f"Calibration of probabilistic…{number}" for number in (1, 2)} <= set(titles)
 
@@ -365,7 +365,7 @@ def test_figures_that_do_not_exist_are_dashes() -> None:
     empty = document()
     for row in empty["policies"]:
         row |= dict.fromkeys(("mean_wait", "mean_bounded_slowdown", "max_wait", "utilization"), None)
-    assert "<td>-</td>" in page([empty], [])
+    assert "<td>-</td>" in page([empty], None)
 
 
 def test_the_contents_list_every_part(

@@ -73,7 +73,7 @@ def size_of(count: int, span: int = YEAR) -> Size:
         "queue": "all", "grouping": "plain", "quantile": 0.95, "confidence": 0.95, "predictions": count, "without": 0,
         "coverage": 1.0, "coverage_low": None, "coverage_high": None, "over_rms": 9.0, "ratio_to_plain": 1.0,
     }  # fmt: skip
-    html = page([told | {"wait_bounds": [bound | {"policy": "easy"}]}], [], [records])
+    html = page([told | {"wait_bounds": [bound | {"policy": "easy"}]}], None, [records])
     return Size(len(html), len(re.findall("<(?:rect|path|text)|M[0-9]|[LHV][0-9]", html)), html.count("<tr>"))
 
 

@@ -56,7 +56,7 @@ def test_how_sure_it_is_comes_from_the_same_jobs() -> None:
     assert text.count("95 % interval") + text.count("too short to say") >= 2
     by_slowdown = sorted(told["policies"], key=lambda row: row["mean_bounded_slowdown"])
     assert text.startswith(f"{by_slowdown[0]['policy']} had the lowest mean bounded slowdown, ")
-    assert text in page([told], [], [records]).replace("&#x27;", "'")
+    assert text in page([told], None, [records]).replace("&#x27;", "'")
 
 
 def faring(shorts: int, longs: int) -> tuple[dict[str, Any], list[RunRecord]]:
@@ -166,7 +166,7 @@ def spelled(spec: str) -> str:
 def test_the_report_spells_out_once_what_its_policies_were() -> None:
     typed = ["fcfs", "best", "conservative:queue=BF,speculate=0.2", "conservative:queue=BF,speculate=0.5"]
     told, records = replayed([plan_of(generated(60), policy)._replace(label=policy) for policy in typed])
-    html = page([told], [], [records])
+    html = page([told], None, [records])
     table = html.partition('aria-label="What the names stand for"')[2].partition("</table>")[0]
     assert re.findall('<th scope="row">(.*?)</th>', table) == ["fcfs", "best", "conservative…1", "conservative…2"]
     (best,) = (row["configuration"] for row in told["policies"] if row["policy"] == "best")
@@ -185,7 +185,7 @@ def test_what_predicted_beside_the_policies_is_spelled_out_too() -> None:
         wait_bound=canonical("wait-bound", "bmbp:publish=plain"),
     )
     beside = carry_out(plan)
-    html = page([as_json([carry_out(plan_of(generated(60)))], predicted=beside)], [])
+    html = page([as_json([carry_out(plan_of(generated(60)))], predicted=beside)], None)
     assert plan.label not in html
     assert html.count(spelled(str(spelled_out(plan.configuration)))) == 1
     assert html.count("easy…") >= 3
@@ -193,7 +193,7 @@ def test_what_predicted_beside_the_policies_is_spelled_out_too() -> None:
 
 def test_a_recorded_log_spells_out_its_predictors_and_schemes() -> None:
     told, records = recorded(prepare(read_swf(BUNDLED), limit=300))
-    html = page([told], [], [records])
+    html = page([told], None, [records])
     for spec in (told["run_time_predictions"][0]["predictor"], told["walltime_adjustments"][0]["scheme"]):
         assert "(" in spec
         assert spec not in html

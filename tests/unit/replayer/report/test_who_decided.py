@@ -44,7 +44,7 @@ def reports() -> tuple[dict[str, Any], str, str]:
     workload = generated(200)
     told, records = replayed([plan_of(workload, "easy"), plan_of(workload, TUNED)])
     other, of_other = replayed([plan_of(workload, "easy")])
-    return told, page([told], [], [records]), page([other], [], [of_other])
+    return told, page([told], None, [records]), page([other], None, [of_other])
 
 
 def test_the_report_has_it_only_of_a_policy_with_a_portfolio(reports: tuple[dict[str, Any], str, str]) -> None:
