@@ -118,13 +118,13 @@ def _decided(rows: Sequence[Row], runs: Sequence[RunRecord], lowest: int, alike:
     by_wait += [index for index in others if index not in by_wait and _may_be_chance(runs, first, index, "wait")]
     if not by_wait:
         figures = _figures(rows, left, "mean_wait")
-        return first, f"By the mean wait ({figures}), {rows[first]['policy']} is the better one."
+        return first, f"The mean wait decides: it is the shortest under {rows[first]['policy']} ({figures})."
     left = sorted([first, *by_wait], key=lambda index: (int(rows[index]["max_wait"]), index != lowest))
     best = left[0]
     figures = _figures(rows, left, "max_wait")
     if rows[left[1]]["max_wait"] == rows[best]["max_wait"]:
         return best, f"Neither their mean waits nor their longest waits ({figures}) tell them apart."
-    return best, f"By the longest wait ({figures}), {rows[best]['policy']} is the better one."
+    return best, f"The longest wait decides: it is the shortest under {rows[best]['policy']} ({figures})."
 
 
 def _figures(rows: Sequence[Row], indices: Sequence[int], figure: str) -> str:
@@ -179,7 +179,8 @@ def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lo
         whom += f", and {percent(comparison.later, '.0f')} of all jobs started later"
     longest, shorter = duration(b["max_wait"]), duration(a["max_wait"])
     most = f"was {longest}, as under {a['policy']}" if longest == shorter else f"was {longest}, not {shorter}"
-    return f"Compared with {a['policy']}, jobs waited {mean} on average{whom}; the longest wait {most}."
+    beside = f"Compared with {a['policy']}, jobs under {b['policy']} waited {mean} on average"
+    return f"{beside}{whom}; the longest wait {most}."
 
 
 def _worst_user(runs: Sequence[RunRecord], base: int, chosen: int, comparison: PairedDifferences) -> str:

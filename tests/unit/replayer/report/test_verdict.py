@@ -34,7 +34,7 @@ def said(**figures: tuple[float, float, int]) -> str:
 def test_two_sentences_name_the_best_and_what_it_costs() -> None:
     assert said(fcfs=(99, 9, 9), easy=(90.0, 7200.0, 36000), lwf=(47.0, 3600.0, 90000), wfp=(54.5, 1, 9)) == (
         "lwf had the lowest mean bounded slowdown, 47.00: 43.00 less than easy, and 7.50 less than wfp, which was "
-        "next. Compared with easy, jobs waited 1.0 h less on average; the longest wait was 25.0 h, not 10.0 h."
+        "next. Compared with easy, jobs under lwf waited 1.0 h less on average; the longest wait was 25.0 h, not 10.0 h."
     )
 
 
@@ -42,7 +42,7 @@ def test_the_baseline_is_compared_with_the_next_where_nothing_beats_it() -> None
     assert said(easy=(9.0, 90.0, 3600), fcfs=(9.0, 90.0, 3600)) == (
         "easy had the lowest mean bounded slowdown, 9.00, but fcfs (the same) cannot be told apart from it. "
         "Neither their mean waits nor their longest waits (easy 1.0 h, fcfs 1.0 h) tell them apart. "
-        "Compared with fcfs, jobs waited as long on average; the longest wait was 1.0 h, as under fcfs."
+        "Compared with fcfs, jobs under easy waited as long on average; the longest wait was 1.0 h, as under fcfs."
     )
 
 
@@ -90,7 +90,7 @@ def test_policies_that_cannot_be_told_apart_are_decided_by_the_next_column() -> 
         "other had the lowest mean bounded slowdown, 8.00, but easy (1.00 more, which may be chance: "
     )
     assert (
-        "cannot be told apart from it. By the longest wait (easy 16.7 min, other 31.7 min), easy is the better one."
+        "cannot be told apart from it. The longest wait decides: it is the shortest under easy (easy 16.7 min, other 31.7 min)."
         in told
     )
     assert "Compared with other, " in told
@@ -101,7 +101,9 @@ def test_the_mean_wait_decides_before_the_longest(monkeypatch: pytest.MonkeyPatc
         "shadowtime.replayer.report.verdict._may_be_chance", lambda runs, first, other, figure: figure == "slowdown"
     )
     told = said(best=(9.0, 600.0, 36000), easy=(9.5, 300.0, 90000))
-    assert "By the mean wait (easy 5.0 min, best 10.0 min), easy is the better one. Compared with best" in told
+    assert (
+        "The mean wait decides: it is the shortest under easy (easy 5.0 min, best 10.0 min). Compared with best" in told
+    )
 
 
 def test_the_worst_off_user_is_in_the_verdict() -> None:
