@@ -34,7 +34,8 @@ def said(**figures: tuple[float, float, int]) -> str:
 def test_two_sentences_name_the_best_and_what_it_costs() -> None:
     assert said(fcfs=(99, 9, 9), easy=(90.0, 7200.0, 36000), lwf=(47.0, 3600.0, 90000), wfp=(54.5, 1, 9)) == (
         "lwf had the lowest mean bounded slowdown, 47.00: 43.00 less than easy, and 7.50 less than wfp, which was "
-        "next. Compared with easy, jobs under lwf waited 1.0 h less on average; the longest wait was 25.0 h, not 10.0 h."
+        "next. Compared with easy, jobs under lwf waited 1.0 h less on average; the longest wait was 25.0 h, not "
+        "10.0 h."
     )
 
 
@@ -90,8 +91,8 @@ def test_policies_that_cannot_be_told_apart_are_decided_by_the_next_column() -> 
         "other had the lowest mean bounded slowdown, 8.00, but easy (1.00 more, which may be chance: "
     )
     assert (
-        "cannot be told apart from it. The longest wait decides: it is the shortest under easy (easy 16.7 min, other 31.7 min)."
-        in told
+        "cannot be told apart from it. The longest wait decides: it is the shortest under easy (easy 16.7 min, other "
+        "31.7 min)." in told
     )
     assert "Compared with other, " in told
 
