@@ -83,7 +83,7 @@ def starts_if_submitted(
     for job, prediction in asked:
         job = job.model_copy(update={"time": now, "job_number": number})
         answer = Envelope(run="ask", sequence=0, event=job, run_time=prediction)
-        further = [getattr(job, unit) or 0 for unit in pool.further]
+        further = pool.asked(job)
         enqueue(queue, job, answer, pool.policy.settings, further)
         row = int(np.flatnonzero(queue.job_number == number)[0])
         starts = futures.starts(SchedulerState(now, queue, pool.running, pool.free), row)
@@ -132,7 +132,8 @@ class Scheduler(StageHandler):
         else:
             named = zip(opened.pools, self.capacities, strict=True)
             self.pools = [
-                PoolScheduler(alone(opened, at), room, f"pool {pool.name}", at) for at, (pool, room) in enumerate(named)
+                PoolScheduler(alone(opened, at), room, f"pool {pool.name}", at, pool.types)
+                for at, (pool, room) in enumerate(named)
             ]
 
         self.seeing = [pool for pool in self.pools if pool.policy.sees_all] if len(self.pools) > 1 else []

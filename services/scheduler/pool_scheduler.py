@@ -25,7 +25,6 @@ from shadowtime.services.scheduler.tables import (
 )
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import (
-    UNITS,
     CapacityChanged,
     ClusterOpened,
     Envelope,
@@ -43,7 +42,12 @@ from shadowtime.shared.messages import (
     RunTimeRevision,
     SchedulingPoint,
     Start,
+    after_change,
+    allotted,
+    by_type,
     moment,
+    needed,
+    units_of,
 )
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import parse
@@ -135,19 +139,29 @@ class PoolScheduler:
         Name of the pool in error messages.
     at
         Index of the pool in the machine, counted from 0.
+    types
+        Types of GPUs, if the pool has several. Each is a resource of its own, after the GPUs of all types.
     """
 
-    def __init__(self, opened: ClusterOpened, capacity: PoolCapacity, name: str, at: int = 0) -> None:
+    def __init__(
+        self, opened: ClusterOpened, capacity: PoolCapacity, name: str, at: int = 0, types: Sequence[str] = ()
+    ) -> None:
         self.name = name
         self.capacity = capacity
-        self.further = tuple(unit for unit in UNITS if unit != "processors" and getattr(capacity, unit) is not None)
-        """Resources other than processors that limit jobs in this pool."""
+        self.types = types
+        self.units = tuple(
+            unit for unit, amount in zip(units_of(types), capacity.amounts, strict=True) if amount is not None
+        )
+        """Units of the resources that limit jobs in this pool, in the order of `Running.free`."""
+        self.further = tuple(unit for unit in ("memory", "gpus") if getattr(capacity, unit) is not None)
+        """Resources other than processors that limit jobs in this pool. Types of GPUs follow them."""
+        self._of_types = START + 1 + len(self.further)
         self.policy = open_policy(opened, at)
         self.forecaster = self.policy.forecaster()
         self.observe: Callable[[Event], None] = self._observe if self.forecaster else self.policy.observe
         """Pass an event of this pool to the policy and the forecaster, if any, after the pool has handled it."""
         self.histograms = Histograms()
-        settings, count = self.policy.settings, len(self.further)
+        settings, count = self.policy.settings, len(self.units) - 1
         self.queue = Queue(self.histograms, settings, count)
         self.running = Running(CORRECTIONS[settings.fallback], self.histograms, settings, count)
         self.reshaped: dict[int, tuple[int, ...]] = {}
@@ -164,7 +178,7 @@ class PoolScheduler:
     @property
     def amounts(self) -> list[int]:
         """Capacity of each resource that limits jobs here, in the order of `Running.free`."""
-        return [getattr(self.capacity, unit) for unit in ("processors", *self.further)]
+        return [*(getattr(self.capacity, unit) for unit in ("processors", *self.further)), *self.capacity.of_types]
 
     @property
     def idle(self) -> Integers:
@@ -182,7 +196,7 @@ class PoolScheduler:
 
     def submit(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Queue the job with its prediction and adjusted request. Forecast its wait if there is a forecaster."""
-        enqueue(self.queue, job, envelope, self.policy.settings, self._asked(job))
+        enqueue(self.queue, job, envelope, self.policy.settings, self.asked(job))
         if self.forecaster is not None:
             forecast = self.forecaster.forecast(job.time, self.queue, self.running, self.free, job.job_number)
             envelope = envelope.replaced(forecast=forecast)
@@ -228,6 +242,8 @@ class PoolScheduler:
         for at, resource in enumerate(self.further, START + 1):
             if (held := getattr(changed, resource)) is not None:
                 row[at] = held
+        if self.types and changed.gpus is not None:
+            row[self._of_types :] = after_change(row[self._of_types :], changed.gpus)
         if new.submitted.priority is not None:
             self.queue.priorities[number] = new.submitted.priority
         if (limit := new.started.limit) is not None and limit != old.started.limit:
@@ -262,7 +278,10 @@ class PoolScheduler:
             self.reshaped[number] = row
             times = [shape_of(job, started.processors).seconds(time) for time in times]
         placed = number, submit_time, started.processors, *times, row[SLOT]
-        self.running.add((*placed, moment(started), *row[START:]))
+        further = list(row[START:])
+        if self.types and job.gpus:
+            further[len(self.further) :] = self._got(started, job)
+        self.running.add((*placed, moment(started), *further))
         self.used += started.processors
         self.observe(started)
 
@@ -281,13 +300,13 @@ class PoolScheduler:
         else:
             submitted = job.submitted
             times = row[SIZE + 1 : START]
-            self.queue.add((*row[:SIZE], submitted.requested_processors, *times, *self._asked(submitted)))
+            self.queue.add((*row[:SIZE], submitted.requested_processors, *times, *self.asked(submitted)))
 
         self.observe(ended)
 
     def resize(self, changed: CapacityChanged) -> None:
         """Change the capacity of the pool. The policy sees the event as if the pool were the machine."""
-        self.capacity = self.capacity.changed(changed.processors, changed.memory, changed.gpus)
+        self.capacity = self.capacity.changed(changed, self.types)
         self.observe(changed.model_copy(update={"pool": None}) if changed.pool else changed)
 
     def decide(self, point: SchedulingPoint) -> Sequence[Output]:
@@ -309,15 +328,22 @@ class PoolScheduler:
         if decisions:
             taken = sum([decision.processors for decision in decisions if type(decision) is Start])
             if self.further or taken > free:
-                units = [UNITS[unit] for unit in ("processors", *self.further)]
-                require_fit(self.policy.name, decisions, self.queue, self.running, free, self.name, units)
+                require_fit(self.policy.name, decisions, self.queue, self.running, free, self.name, self.units)
 
         self.observe(point)
         return decisions
 
-    def _asked(self, job: JobSubmitted) -> list[int]:
+    def asked(self, job: JobSubmitted) -> list[int]:
         """Return the amount that a job requests of each further resource that limits jobs in this pool."""
-        return [getattr(job, unit) or 0 for unit in self.further] if self.further else []
+        if not self.further:
+            return []
+        return [*(getattr(job, unit) or 0 for unit in self.further), *needed(self.types, job.gpu_type, job.gpus)]
+
+    def _got(self, started: JobStarted, job: JobSubmitted) -> tuple[int, ...]:
+        """Return the GPUs of each type that a job got at its start: as stated, or else by the rule of `allotted`."""
+        if started.gpu_types is not None:
+            return by_type(self.types, started.gpu_types)
+        return allotted(self.types, self.idle[1 + len(self.further) :].tolist(), job.gpu_type, job.gpus)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state, without the capacity, as plain values."""

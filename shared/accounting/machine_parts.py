@@ -68,6 +68,7 @@ class _Described(FrozenModel):
     nodes: StrictInt | None = None
     memory: StrictInt | None = None
     gpus: StrictInt | None = None
+    gpu_types: Mapping[str, StrictInt] = {}
     partitions: tuple[str, ...] = ()
     node_names: tuple[str, ...] = ()
 
@@ -80,7 +81,7 @@ def read_parts(path: Path) -> MachineParts:
     path
         Either TOML with a table `[[pool]]` for each pool, or the output of `scontrol show node` followed by that of
         `scontrol show partition`. Required keys of a table are name and processors. Optional keys are nodes, memory in
-        MiB, gpus, partitions and node_names.
+        MiB, gpus, gpu_types (a table with the GPUs of each type), partitions and node_names.
 
     Raises
     ------
@@ -115,7 +116,14 @@ def _as_described(text: str) -> MachineParts:
         raise ValueError(f"unknown table {', '.join(sorted(set(machine_parts) - {'pool'}))}")
     described = machine_parts.get("pool", [])
     pools = tuple(
-        Pool(name=pool.name, processors=pool.processors, nodes=pool.nodes, memory=pool.memory, gpus=pool.gpus)
+        Pool(
+            name=pool.name,
+            processors=pool.processors,
+            nodes=pool.nodes,
+            memory=pool.memory,
+            gpus=sum(pool.gpu_types.values()) if pool.gpus is None and pool.gpu_types else pool.gpus,
+            gpu_types=tuple(GpuType(name=name, gpus=gpus) for name, gpus in pool.gpu_types.items()) or None,
+        )
         for pool in described
     )
     of_partition, of_node = (

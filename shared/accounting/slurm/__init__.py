@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         GOING_ON,
         STATES,
         gpu_type_of,
+        gpus_got,
         limit_of,
         nodes_of,
         resources_of,

@@ -30,6 +30,9 @@ def test_nothing_is_over_allocated_by_any_policy(
             machine.require_room(answer.event.starts)
         machine.see(event)
         if isinstance(event, JobStarted):
+            held = machine.running[event.job_number]
+            left = machine.free(held.pool)
+            assert all(left[name] >= 0 for name, size in held.size.items() if size and name in left), (event, left)
             started.add(event.job_number)
     assert started == {job.job_number for job in jobs}
     assert not machine.running
@@ -48,7 +51,7 @@ def test_nothing_is_over_allocated_whatever_real_clusters_do(log: tuple[ClusterO
     scheduler: Any = chain.stages["scheduler"].handler
     for pool in scheduler.pools:
         assert (len(pool.queue), len(pool.running), pool.used, pool.suspended) == (0, 0, 0, {})
-        assert pool.idle.tolist() == [pool.room.processors, *(getattr(pool.room, each) for each in pool.further)]
+        assert pool.idle.tolist() == pool.amounts
     assert not scheduler.places
 
 
