@@ -231,7 +231,7 @@ class Machine(ReplaySource):
             "again": self._again,
             "waiting": [row for row, _ in self._waiting.values()],
             "running": running,
-            "held": [[number, list(held)] for number, held in self._left.held.items()],
+            "held": [[number, list(held)] for number, held in sorted(self._left.held.items())],
         }
 
     def restore(self, state: Any) -> None:

@@ -279,7 +279,7 @@ class PoolScheduler:
             times = [shape_of(job, started.processors).seconds(time) for time in times]
         placed = number, submit_time, started.processors, *times, row[SLOT]
         further = list(row[START:])
-        if self.types and job.gpus:
+        if self.types and (job.gpus or started.gpu_types):
             further[len(self.further) :] = self._got(started, job)
         self.running.add((*placed, moment(started), *further))
         self.used += started.processors

@@ -68,7 +68,7 @@ class _Described(FrozenModel):
     nodes: StrictInt | None = None
     memory: StrictInt | None = None
     gpus: StrictInt | None = None
-    gpu_types: Mapping[str, StrictInt] = {}
+    gpu_types: Mapping[str, StrictInt] | None = None
     partitions: tuple[str, ...] = ()
     node_names: tuple[str, ...] = ()
 
@@ -115,14 +115,17 @@ def _as_described(text: str) -> MachineParts:
     if set(machine_parts) - {"pool"}:
         raise ValueError(f"unknown table {', '.join(sorted(set(machine_parts) - {'pool'}))}")
     described = machine_parts.get("pool", [])
+    for pool in described:
+        if pool.gpu_types and pool.gpus not in (None, total := sum(pool.gpu_types.values())):
+            raise ValueError(f"pool {pool.name!r} has {pool.gpus} gpus, but its gpu_types have {total} in all")
     pools = tuple(
         Pool(
             name=pool.name,
             processors=pool.processors,
             nodes=pool.nodes,
             memory=pool.memory,
-            gpus=sum(pool.gpu_types.values()) if pool.gpus is None and pool.gpu_types else pool.gpus,
-            gpu_types=tuple(GpuType(name=name, gpus=gpus) for name, gpus in pool.gpu_types.items()) or None,
+            gpus=sum(pool.gpu_types.values()) if pool.gpu_types else pool.gpus,
+            gpu_types=tuple(GpuType(name=name, gpus=gpus) for name, gpus in (pool.gpu_types or {}).items()) or None,
         )
         for pool in described
     )

@@ -115,6 +115,7 @@ def observation_of(
     start, end = amounts["start"], amounts["end"]
     over, started = end < MAX_TIME, start != UNKNOWN
     named: dict[str, Any] = dict(words)
+    got = gpus_got(named.pop("gpu_got", ""))
     return JobObservation(
         key,
         "over" if over else "running" if started else "waiting",
@@ -129,7 +130,7 @@ def observation_of(
         nodes=_known(amounts["nodes"]),
         memory=_known(amounts["memory"]),
         gpus=_known(amounts["gpus"]),
-        got=gpus_got(named.pop("gpu_got", "")) if started else None,
+        got=got if started else None,
         whole_nodes=amounts["whole_nodes"] > 0,
         resized=tuple(resized),
         **named,

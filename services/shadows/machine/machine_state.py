@@ -183,7 +183,7 @@ class MachineState:
             "running": [places[id(life)] for life in self.running.values()],
             "rooms": self._resources.capacity.snapshot(),
             "lent": self._lent,
-            "held": [[number, list(held)] for number, held in self._resources.held.items()],
+            "held": [[number, list(held)] for number, held in sorted(self._resources.held.items())],
             "free": [[None if amount == inf else amount for amount in free] for free in self._resources.free],
         }
 

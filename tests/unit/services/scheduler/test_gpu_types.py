@@ -5,6 +5,7 @@ import pytest
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.pipeline import STAGES
+from shadowtime.services.scheduler.registry import RECOMMENDED
 from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
@@ -24,12 +25,8 @@ from tests.support.occupancy import Occupancy
 from tests.support.textbook_pools import held_of
 
 POLICIES = (
-    "easy",
-    "conservative",
-    "guarded:queue=saf,threshold=20",
-    "probabilistic:budget=0.5",
-    "tuned",
-    "all-reserve",
+    *("easy", "conservative", "guarded:queue=saf,threshold=20", "probabilistic:budget=0.5"),
+    *(RECOMMENDED["best"].partition(":")[0], "all-reserve"),
 )
 
 
@@ -88,9 +85,8 @@ def test_those_that_name_a_type_get_theirs_before_others_at_an_instant() -> None
 
 def test_a_recorded_job_holds_what_the_log_says_or_else_what_the_rule_says() -> None:
     rows = [TraceRow(number, number, 1, 90, 90, wait_time=0) for number in (1, 2, 3)]
-    jobs = of_types(
-        workload(100, rows), [3, 2, 2], [-1, -1, -1], ["gres/gpu:v100=3", "", "gres/gpu:a100=1,gres/gpu:v100=1"]
-    )
+    got = ["gres/gpu:v100=3", "", "gres/gpu:a100=1,gres/gpu:v100=1"]
+    jobs = of_types(workload(100, rows), [3, 2, 2], [-1, -1, -1], got)
     chain, idle = Chain(opened("easy").replaced(mode="recorded")), dict[int, list[int]]()
     for event, _ in chain.play(Recorded(jobs)):
         if isinstance(event, JobStarted):
@@ -129,20 +125,18 @@ def test_nodes_of_one_type_that_leave_stop_only_jobs_of_this_type() -> None:
 
 
 def test_a_machine_continues_with_the_types_that_its_jobs_hold() -> None:
-    whole, again = Machine(contending(3)), Machine(contending(3))
-    chain: Chain = Chain(opened("easy"))
+    machine, chain = Machine(contending(3)), Chain(opened("easy"))
     chain.push(chain.opened)
-    for at, events in enumerate(iter(whole.next_instant, ())):
+    while events := machine.next_instant():
         for event in events:
             answer = chain.push(event).event
             if isinstance(answer, Decided):
-                for caused in whole.apply(answer):
+                for caused in machine.apply(answer):
                     chain.push(caused)
-        if at % 10 == 9:
-            again.restore(whole.snapshot())
-            assert again.snapshot() == whole.snapshot()
-            whole = again
-            again = Machine(contending(3))
+        again = Machine(contending(3))
+        again.restore(machine.snapshot())
+        assert again.snapshot() == machine.snapshot()
+        machine = again
     assert not chain.stages["scheduler"].handler.pools[0].used
 
 
