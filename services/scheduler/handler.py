@@ -13,7 +13,7 @@ import numpy as np
 from shadowtime.services.scheduler.forecasting import SchedulerState, starts_within, why_none
 from shadowtime.services.scheduler.history import DecisionHistory
 from shadowtime.services.scheduler.policy import Output
-from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
+from shadowtime.services.scheduler.pool_scheduler import TOO_FEW, PoolScheduler
 from shadowtime.services.scheduler.probabilistic import PassState
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.tables import enqueue, forget
@@ -90,7 +90,7 @@ def starts_if_submitted(
         fits_at = PassState(now, queue, pool.running).fits_at(queue.sizes[row], pool.idle) if any(further) else now
         forget(queue, queue.remove(number))
         if fits_at is None:
-            yield AdvisedStart(reason="the running jobs leave too little memory or too few GPUs, also after their ends")
+            yield AdvisedStart(reason=TOO_FEW)
             continue
         starts = np.maximum(starts, fits_at)
         reason = why_none(now, int(starts.min())) or why_none(now, int(starts.max()))

@@ -7,6 +7,7 @@ import numpy as np
 
 from shadowtime.services.scheduler.policies import shape_of
 from shadowtime.services.scheduler.policy import Output, Policy
+from shadowtime.services.scheduler.probabilistic import PassState
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.tables import (
     ADJUSTED,
@@ -42,6 +43,7 @@ from shadowtime.shared.messages import (
     RunTimeRevision,
     SchedulingPoint,
     Start,
+    WaitForecast,
     after_change,
     allotted,
     by_type,
@@ -52,6 +54,9 @@ from shadowtime.shared.messages import (
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stages import RunningJob
+
+TOO_FEW = "the running jobs leave too little memory or too few GPUs, also after their ends"
+"""Why there is no forecast for a job that memory or GPUs keep waiting."""
 
 # Decisions must fit. A policy may be a plug-in, and nothing else checks its decisions before they are emitted.
 
@@ -199,9 +204,28 @@ class PoolScheduler:
         enqueue(self.queue, job, envelope, self.policy.settings, self.asked(job))
         if self.forecaster is not None:
             forecast = self.forecaster.forecast(job.time, self.queue, self.running, self.free, job.job_number)
-            envelope = envelope.replaced(forecast=forecast)
+            envelope = envelope.replaced(forecast=self._with_gpus(forecast, job))
         self.observe(job)
         return envelope
+
+    def _with_gpus(self, forecast: WaitForecast, job: JobSubmitted) -> WaitForecast:
+        """Return a forecast by processors in which a job also waits for GPUs of the type that it names.
+
+        Only in a pool with several types. O(running log running).
+        """
+        row = self.queue.row(job.job_number)
+        if not (self.types and job.gpus) or forecast.wait is None or row is None:
+            return forecast
+        size = np.array([row[SIZE], *row[START:]], dtype=np.int64)
+        fits_at = PassState(job.time, self.queue, self.running).fits_at(size, self.idle)
+        if fits_at is None:
+            return WaitForecast(reason=TOO_FEW)
+        least = fits_at - job.time
+        within = forecast.starts_within
+        return forecast.replaced(
+            wait=max(forecast.wait, least),
+            starts_within=within and tuple((level, max(seconds, least)) for level, seconds in within),
+        )
 
     def revise(self, revisions: Sequence[RunTimeRevision]) -> None:
         """Take over predictions that were made anew, for jobs that wait or run in this pool."""

@@ -30,7 +30,7 @@ POLICIES = (
 )
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [*POLICIES, "slurm"])
 def test_no_start_exceeds_a_type_and_all_jobs_start(policy: str) -> None:
     for seed in range(8):
         jobs, machine, chain = contending(seed), Occupancy([POOL]), Chain(opened(policy, runtime="empirical"))
@@ -71,6 +71,18 @@ def test_who_wants_another_type_passes_who_waits(policy: str) -> None:
     assert starts[1] == (1, (GpuType(name="a100", gpus=4),))
     assert (starts[2][0], starts[3], starts[4]) == (51, (3, one), (4, one))
     assert starts[5] == (51, (GpuType(name="a100", gpus=3),))
+
+
+def test_a_job_that_waits_for_its_type_is_not_forecast_to_start_at_once() -> None:
+    """Job 1 has all a100 until 51; 2 wants one, 3 a v100, 4 any one, and 5 three of any, of which two are left."""
+    rows = [TraceRow(number, number, 1, 50 if number == 1 else 200, 50) for number in range(1, 6)]
+    jobs = of_types(workload(100, rows), [4, 1, 1, 1, 3], [0, 0, 1, -1, -1])
+    waits = {
+        answer.event.job_number: answer.forecast and answer.forecast.wait
+        for _, answer in Chain(opened("easy:forecast=yes")).play(Machine(jobs))
+        if isinstance(answer.event, JobSubmitted)
+    }
+    assert waits == {1: 0, 2: 49, 3: 0, 4: 0, 5: 46}
 
 
 def test_those_that_name_a_type_get_theirs_before_others_at_an_instant() -> None:
