@@ -183,7 +183,7 @@ class PoolScheduler:
     @property
     def amounts(self) -> list[int]:
         """Capacity of each resource that limits jobs here, in the order of `Running.free`."""
-        return [*(getattr(self.capacity, unit) for unit in ("processors", *self.further)), *self.capacity.of_types]
+        return [getattr(self.capacity, unit) for unit in ("processors", *self.further)] + [*self.capacity.of_types]
 
     @property
     def idle(self) -> Integers:
@@ -361,7 +361,8 @@ class PoolScheduler:
         """Return the amount that a job requests of each further resource that limits jobs in this pool."""
         if not self.further:
             return []
-        return [*(getattr(job, unit) or 0 for unit in self.further), *needed(self.types, job.gpu_type, job.gpus)]
+        asked = [getattr(job, unit) or 0 for unit in self.further]
+        return [*asked, *needed(self.types, job.gpu_type, job.gpus)] if self.types else asked
 
     def _got(self, started: JobStarted, job: JobSubmitted) -> tuple[int, ...]:
         """Return the GPUs of each type that a job got at its start: as stated, or else by the rule of `allotted`."""

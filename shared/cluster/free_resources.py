@@ -102,10 +102,10 @@ class FreeResources:
         if processors <= free[0] and not job.memory and not job.gpus:
             return None
         sizes = processors, job.memory, job.gpus, *needed(types, job.gpu_type, job.gpus)
-        for size, left, unit in zip(sizes, free, units_of(types), strict=True):
+        for resource, (size, left) in enumerate(zip(sizes, free, strict=True)):
             if size and size > left:
                 where = f"pool {self.names[at]}" if self.names else "the machine"
-                return f"{size} {unit}; {where} has {left}"
+                return f"{size} {units_of(types)[resource]}; {where} has {left}"
 
         return None
 

@@ -67,8 +67,8 @@ def after_change(held: Sequence[int], gpus: int) -> list[int]:
     """
     now, extra = list(held), sum(held) - gpus
     for at in reversed(range(len(now))):
-        given = min(max(extra, 0), now[at])
-        now[at], extra = now[at] - given, extra - given
+        back = min(max(extra, 0), now[at])
+        now[at], extra = now[at] - back, extra - back
     if extra < 0 and any(now):
         now[now.index(max(now))] -= extra
     return now

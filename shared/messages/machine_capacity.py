@@ -103,8 +103,10 @@ class MachineCapacity:
         self._now[pool] = before.changed(event, self.types[pool])
         self.processors += event.processors - before.processors
 
-    def most(self, pool: int) -> list[int | None]:
+    def most(self, pool: int) -> Sequence[int | None]:
         """Return the larger one of the present and the first amount of each resource of a pool."""
+        if self._now[pool] is self._first[pool]:
+            return self._now[pool].amounts
         pairs = zip(self._now[pool].amounts, self._first[pool].amounts, strict=True)
         return [None if now is None else max(now, first or 0) for now, first in pairs]
 
@@ -123,11 +125,11 @@ class MachineCapacity:
         at = pool or 0
         if at >= len(self._now):
             raise LogViolation(f"{what} pool {at}; the machine has {len(self._now)} pools, counted from 0")
-        types = self.types[at]
+        types, most = self.types[at], self.most(at)
         amounts = (*asked, *needed(types, gpu_type, asked[2])) if types else asked
-        for wanted, unit, largest in zip(amounts, units_of(types), self.most(at), strict=True):
+        for resource, (wanted, largest) in enumerate(zip(amounts, most, strict=True)):
             if wanted is not None and largest is not None and wanted > largest:
-                raise LogViolation(f"{what} {wanted} {unit}; {self._names[at]} has {largest}")
+                raise LogViolation(f"{what} {wanted} {units_of(types)[resource]}; {self._names[at]} has {largest}")
         if types and gpu_type and asked[2] and not set(gpu_type.split(OR)) <= set(types):
             raise LogViolation(f"{what} {asked[2]} {gpu_type} GPUs; {self._names[at]} has only {', '.join(types)}")
 

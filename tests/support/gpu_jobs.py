@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ NAMES = ("a100", "v100", "a100+v100")
 MOST = (4, 3, 7)
 
 
-def opened(policy: str, **more: str) -> ClusterOpened:
+def opened(policy: str, **more: Any) -> ClusterOpened:
     return ClusterOpened(time=0, cluster="c", processors=100, pools=(POOL,), policy=policy, **more)
 
 

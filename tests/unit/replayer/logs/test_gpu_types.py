@@ -29,7 +29,14 @@ ROWS = (
     (6, 105, 300, 310, "gres/gpu=3,gres/gpu:a100=3", "gres/gpu=3,gres/gpu:a100=3", "g1", "gpu"),
     (7, 106, 300, 310, "gres/gpu=1,gres/gpu:h100=1", "gres/gpu=1,gres/gpu:h100=1", "g1", "gpu"),
 )
-A100, V100 = (lambda gpus: GpuType(name="a100", gpus=gpus)), (lambda gpus: GpuType(name="v100", gpus=gpus))
+
+
+def a100(gpus: int) -> GpuType:
+    return GpuType(name="a100", gpus=gpus)
+
+
+def v100(gpus: int) -> GpuType:
+    return GpuType(name="v100", gpus=gpus)
 
 
 @pytest.fixture
@@ -70,7 +77,7 @@ def test_jobs_ask_for_their_types_and_hold_what_they_got(files: tuple[Path, Path
     asked = {event.job_number: event.gpu_type for event in log if isinstance(event, JobSubmitted)}
     assert asked == {1: "a100", 2: "a100", 3: None, 4: None, 5: None}
     got = {event.job_number: event.gpu_types for event in log if isinstance(event, JobStarted)}
-    assert got == {1: (A100(2),), 2: (A100(1),), 3: (V100(4),), 4: None, 5: None}
+    assert got == {1: (a100(2),), 2: (a100(1),), 3: (v100(4),), 4: None, 5: None}
 
 
 def test_jobs_that_no_type_can_hold_are_left_out(files: tuple[Path, Path]) -> None:
@@ -82,10 +89,10 @@ def test_a_closed_replay_does_not_give_v100_to_who_wants_a100(files: tuple[Path,
     log = [envelope.event for envelope in events(jobs, Machine(jobs), "closed").read["scheduler"]]
     started = {event.job_number: (event.time, event.gpu_types) for event in log if isinstance(event, JobStarted)}
     assert started == {
-        1: (0, (A100(2),)),
-        2: (100, (A100(1),)),  # it waits for job 1, although all v100 are free
-        3: (2, (V100(4),)),
-        4: (100, (A100(1),)),  # the type of which most are free at its start
+        1: (0, (a100(2),)),
+        2: (100, (a100(1),)),  # it waits for job 1, although all v100 are free
+        3: (2, (v100(4),)),
+        4: (100, (a100(1),)),  # the type of which most are free at its start
         5: (4, None),
     }
 
@@ -94,7 +101,7 @@ def test_a_file_of_pools_may_state_types(tmp_path: Path) -> None:
     path = tmp_path / "pools.toml"
     path.write_text('[[pool]]\nname = "gpu"\nprocessors = 8\ngpu_types = { a100 = 2, v100 = 4 }\n')
     (pool,) = read_parts(path).pools
-    assert (pool.gpus, pool.gpu_types) == (6, (A100(2), V100(4)))
+    assert (pool.gpus, pool.gpu_types) == (6, (a100(2), v100(4)))
     path.write_text('[[pool]]\nname = "gpu"\nprocessors = 8\ngpus = 5\ngpu_types = { a100 = 2, v100 = 4 }\n')
     with pytest.raises(TraceError, match="pool 'gpu' has 5 gpus, but its gpu_types have 6 in all"):
         read_parts(path)

@@ -19,6 +19,7 @@ from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
     Envelope,
+    Event,
     JobChanged,
     JobStarted,
     JobSubmitted,
@@ -125,6 +126,7 @@ def test_gpus_of_a_node_that_takes_no_jobs_are_gone_but_for_those_in_use() -> No
     state = seen.capacity.snapshot(), seen.capacity.snapshot(seen=True)
     seen.capacity.see(nodes_of(NODES))
     (change,) = look(seen, 70)
+    assert isinstance(change, CapacityChanged)
     assert (change.gpus, change.gpu_types) == (6, TYPES)
     seen.capacity.restore(*state)
     assert (seen.capacity.snapshot(), seen.capacity.snapshot(seen=True)) == state
@@ -149,7 +151,8 @@ def explained(
     first = JobSubmitted(time=0, job_number=6, requested_processors=1, requested_time=60, pool=0, gpus=held)
     job = first.replaced(job_number=7, gpus=gpus, gpu_type=kind)
     begun = JobStarted(time=0, job_number=6, processors=1, limit=60, gpu_types=holds)
-    for at, event in enumerate((first, begun, job), 1):
+    events: list[Event] = [first, begun, job]
+    for at, event in enumerate(events, 1):
         stage.handle(Envelope(run="r", sequence=at, event=event))
     why = stage.explain(7, "r", 3)
     assert why is not None

@@ -1,16 +1,20 @@
 """GPUs of two types under contention: no start exceeds any type, and nobody waits for a type that he does not want."""
 
+from typing import Any
+
 import pytest
 
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.pipeline import STAGES
+from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.services.scheduler.registry import RECOMMENDED
 from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
     Decided,
     Envelope,
+    Event,
     JobStarted,
     JobSubmitted,
     Rejected,
@@ -30,11 +34,17 @@ POLICIES = (
 )
 
 
+def pool_of(chain: Chain) -> PoolScheduler:
+    handler: Any = chain.stages["scheduler"].handler
+    pool: PoolScheduler = handler.pools[0]
+    return pool
+
+
 @pytest.mark.parametrize("policy", [*POLICIES, "slurm"])
 def test_no_start_exceeds_a_type_and_all_jobs_start(policy: str) -> None:
     for seed in range(8):
         jobs, machine, chain = contending(seed), Occupancy([POOL]), Chain(opened(policy, runtime="empirical"))
-        scheduler, started = chain.stages["scheduler"], 0
+        started = 0
         for event, answer in chain.play(Machine(jobs)):
             if isinstance(answer.event, Decided):
                 machine.require_room(answer.event.starts)
@@ -42,7 +52,7 @@ def test_no_start_exceeds_a_type_and_all_jobs_start(policy: str) -> None:
             started += isinstance(event, JobStarted)
             left = machine.free(0)
             assert min(left.values()) >= 0, (seed, event, left)
-            assert list(left.values()) == scheduler.handler.pools[0].idle.tolist(), (seed, event)
+            assert list(left.values()) == pool_of(chain).idle.tolist(), (seed, event)
         assert started == len(jobs), seed
 
 
@@ -102,7 +112,7 @@ def test_a_recorded_job_holds_what_the_log_says_or_else_what_the_rule_says() -> 
     chain, idle = Chain(opened("easy").replaced(mode="recorded")), dict[int, list[int]]()
     for event, _ in chain.play(Recorded(jobs)):
         if isinstance(event, JobStarted):
-            idle[event.job_number] = chain.stages["scheduler"].handler.pools[0].idle.tolist()[1:]
+            idle[event.job_number] = pool_of(chain).idle.tolist()[1:]
     assert idle == {1: [4, 4, 0], 2: [2, 2, 0], 3: [0, 1, -1]}
 
 
@@ -117,10 +127,10 @@ def test_a_recorded_job_holds_what_the_log_says_or_else_what_the_rule_says() -> 
         ({"gpus": 4, "gpu_type": "a100"}, None),
     ],
 )
-def test_a_job_that_no_type_can_hold_is_too_large(asked: dict[str, object], reason: str | None) -> None:
+def test_a_job_that_no_type_can_hold_is_too_large(asked: dict[str, Any], reason: str | None) -> None:
     run = StageRun(next(stage for stage in STAGES if stage.name == "scheduler"))
     job = JobSubmitted(time=0, job_number=7, requested_processors=1, requested_time=9, pool=0, **asked)
-    events = opened("easy"), job
+    events: list[Event] = [opened("easy"), job]
     answers = [run.push(Envelope(run="r", sequence=at, event=event)) for at, event in enumerate(events)]
     event = answers[-1] and answers[-1].event
     assert (event.reason if isinstance(event, Rejected) else None) == reason
@@ -149,7 +159,7 @@ def test_a_machine_continues_with_the_types_that_its_jobs_hold() -> None:
         again.restore(machine.snapshot())
         assert again.snapshot() == machine.snapshot()
         machine = again
-    assert not chain.stages["scheduler"].handler.pools[0].used
+    assert not pool_of(chain).used
 
 
 def test_a_cluster_without_types_opens_as_ever() -> None:
