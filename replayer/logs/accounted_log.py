@@ -11,6 +11,7 @@ from shadowtime.replayer.logs.workload import MAX_MACHINE
 from shadowtime.shared.accounting import (
     DATED,
     KINDS,
+    OF_TYPE,
     TYPES,
     UNKNOWN,
     AccountingRows,
@@ -261,6 +262,12 @@ def _types_of_gpus(
         words = rows.words(name)
         codes = [known.setdefault(text, len(known)) if text else UNKNOWN for text in words.values]
         more[name] = np.where(typed, np.array(codes, dtype=np.int64)[words.codes], UNKNOWN)
+    if "gpu_got" in more:  # of a job on one node, the node tells the type where the file does not
+        nodes, alone = rows.words("node_list"), (more["gpu_got"] == UNKNOWN) & (more["nodes"] == 1) & (more["gpus"] > 0)
+        kinds = np.array([parts.type_of_node.get(node, "") for node in nodes.values])
+        for row in np.flatnonzero(typed & alone & (kinds != "")[nodes.codes]).tolist():
+            text = f"{OF_TYPE}{kinds[nodes.codes[row]]}={more['gpus'][row]}"
+            more["gpu_got"][row] = known.setdefault(text, len(known))
     return tuple(known)
 
 

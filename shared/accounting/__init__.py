@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from shadowtime.shared.accounting.slurm import (
         FIELDS,
         GOING_ON,
+        OF_TYPE,
         STATES,
         answers,
         end_of,

@@ -225,8 +225,7 @@ class _Words:
             case "head":
                 return "It fits into what is free, but jobs before it go first."
 
-        unit = UNITS[why.resource or "processors"]
-        unit = unit.removesuffix("s") if why.asked == 1 else unit
+        unit = "GPU" if why.resource == "gpus" and why.asked == 1 else UNITS[why.resource or "processors"]
         if why.resource == "gpus" and why.gpu_types:
             unit = f"{unit} of any type" if why.of_type is None else f"{plain(why.of_type)} {unit}"
         needs = f"It needs {why.asked:,} {unit}"

@@ -1,6 +1,7 @@
 """The published and the observed capacity of the pools of a cluster."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from shadowtime.services.follower.cluster.observation import JobObservation, Node
@@ -120,6 +121,15 @@ class ObservedCapacity:
         except LogViolation:
             return False
         return True
+
+    def with_types(self, observation: JobObservation, pool: int | None) -> JobObservation:
+        """Return an observation with the type of GPUs that a job on one node got, if only its node tells the type."""
+        if pool is None or observation.got is not None or observation.start is None or not observation.gpus:
+            return observation
+        kind = self.parts.type_of_node.get(observation.node_list) if self._published.types[pool] else None
+        if kind is None or observation.nodes != 1:
+            return observation
+        return replace(observation, got=(GpuType(name=kind, gpus=observation.gpus),))
 
     def _within(self, observation: JobObservation, pool: int) -> bool:
         """Return whether a job fits into the observed capacity of a pool, which may not be published yet."""

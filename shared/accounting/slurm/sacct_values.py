@@ -195,7 +195,7 @@ def gpus_got(text: str) -> tuple[GpuType, ...] | None:
     ((GpuType(name='a100', gpus=2), GpuType(name='v100', gpus=1)), None)
     """
     listed = (part.removeprefix(OF_TYPE).partition("=") for part in text.split(",") if part.startswith(OF_TYPE))
-    counts = {name[:MAX_NAME_LENGTH]: _bounded(whole_number(count) or 0) for name, _, count in listed}
+    counts = {name[:MAX_NAME_LENGTH].lower(): _bounded(whole_number(count) or 0) for name, _, count in listed}
     kinds = [GpuType(name=name, gpus=gpus) for name, gpus in sorted(counts.items()) if gpus > 0]
     return tuple(kinds[:MAX_GPU_TYPES]) or None
 

@@ -15,11 +15,13 @@ from shadowtime.shared.messages.envelope import ClusterOpened, JobStarted, JobSu
 from shadowtime.shared.messages.gpu_types import GpuType
 from shadowtime.testing.chain import Chain
 
-NODES = """NodeName=g1 CPUTot=8 RealMemory=4000 Gres=gpu:a100:2(S:0-1) Partitions=gpu
+NODES = """NodeName=g1 CPUTot=8 RealMemory=4000 Gres=gpu:A100:2(S:0-1) Partitions=gpu
 NodeName=g2 CPUTot=8 RealMemory=4000 Gres=gpu:v100:4 Partitions=gpu
 NodeName=h1 CPUTot=8 RealMemory=4000 Gres=gpu:v100:4 Partitions=other
 """
-HEAD = "JobIDRaw|State|Submit|Eligible|Start|End|TimelimitRaw|AllocCPUS|ReqTRES|AllocTRES|NodeList|User|Partition"
+HEAD = (
+    "JobIDRaw|State|Submit|Eligible|Start|End|TimelimitRaw|AllocCPUS|NNodes|ReqTRES|AllocTRES|NodeList|User|Partition"
+)
 ROWS = (
     (1, 100, 110, 210, "gres/gpu=2,gres/gpu:a100=2", "gres/gpu=2,gres/gpu:a100=2", "g1", "gpu"),
     (2, 101, 210, 290, "gres/gpu=1,gres/gpu:a100=1", "gres/gpu=1,gres/gpu:a100=1", "g1", "gpu"),
@@ -42,7 +44,7 @@ def v100(gpus: int) -> GpuType:
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
     lines = [
-        f"{job}|COMPLETED|{T + submit}|{T + submit}|{T + start}|{T + end}|10|1|{asked}|{got}|{node}|eve|{part}"
+        f"{job}|COMPLETED|{T + submit}|{T + submit}|{T + start}|{T + end}|10|1|1|{asked}|{got}|{node}|eve|{part}"
         for job, submit, start, end, asked, got, node, part in ROWS
     ]
     (tmp_path / "sacct").write_text("\n".join([HEAD, *lines, ""]))
@@ -77,7 +79,9 @@ def test_jobs_ask_for_their_types_and_hold_what_they_got(files: tuple[Path, Path
     asked = {event.job_number: event.gpu_type for event in log if isinstance(event, JobSubmitted)}
     assert asked == {1: "a100", 2: "a100", 3: None, 4: None, 5: None}
     got = {event.job_number: event.gpu_types for event in log if isinstance(event, JobStarted)}
-    assert got == {1: (a100(2),), 2: (a100(1),), 3: (v100(4),), 4: None, 5: None}
+    assert got == {1: (a100(2),), 2: (a100(1),), 3: (v100(4),), 4: (v100(1),), 5: None}, (
+        "the node of job 4 tells the type"
+    )
 
 
 def test_jobs_that_no_type_can_hold_are_left_out(files: tuple[Path, Path]) -> None:

@@ -60,7 +60,7 @@ def test_a_job_names_the_type_that_it_asks_for_and_keeps_it_as_it_starts() -> No
 
 
 NODES = (
-    "g1|gpu|1|mixed|2/6/0/8|4000|gpu:a100:2(S:0-1)|gpu:a100:1(IDX:0)|\n"
+    "g1|gpu|1|mixed|2/6/0/8|4000|gpu:A100:2(S:0-1)|gpu:A100:1(IDX:0)|\n"
     "g2|gpu|1|idle|0/8/0/8|4000|gpu:v100:4|gpu:v100:0(IDX:N/A)|\n"
 )
 
@@ -87,7 +87,7 @@ RUNS = {"State": "RUNNING", "NodeList": "g1", "StartTime": "1795541170", "Reason
             "cpu=1,gres/gpu=3,gres/gpu:v100=1,gres/gpu:a100=2",
             (GpuType(name="a100", gpus=2), GpuType(name="v100", gpus=1)),
         ),
-        ("cpu=1,gres/gpu=2", None),
+        ("cpu=1,gres/gpu=1", (GpuType(name="a100", gpus=1),)),  # as its node tells
         ("cpu=1", None),
     ],
 )
@@ -96,7 +96,20 @@ def test_a_start_says_which_gpus_a_job_got(resources: str, got: tuple[GpuType, .
     look(seen, 60, pictured(**{"tres-alloc": "cpu=1,gres/gpu=2"}))
     events = look(seen, 90, pictured(**RUNS, **{"tres-alloc": resources}))
     assert [event.gpu_types for event in events if isinstance(event, JobStarted)] == [got]
-    assert JobObservation.of_plain(pictured(**RUNS, **{"tres-alloc": resources}).plain()).got == got
+
+
+def test_what_a_job_got_is_stored() -> None:
+    seen = pictured(**RUNS, **{"tres-alloc": "gres/gpu=6,gres/gpu:v100=4,gres/gpu:a100=2"})
+    assert seen.got == TYPES
+    assert JobObservation.of_plain(seen.plain()) == seen
+
+
+def test_the_nodes_of_a_job_on_several_tell_no_type() -> None:
+    seen = gpu_mirror()
+    waits, runs = pictured(**{"tres-alloc": "gres/gpu=2"}), pictured(**RUNS, **{"tres-alloc": "gres/gpu=2"})
+    look(seen, 60, waits)
+    events = look(seen, 90, replace(runs, nodes=2, node_list="g[1-2]"))
+    assert [event.gpu_types for event in events if isinstance(event, JobStarted)] == [None]
 
 
 @pytest.mark.parametrize(
