@@ -42,9 +42,9 @@ def test_types_of_gpus_are_kept_apart_beside_a_real_slurm(kafka: Kafka, redis_se
         def submit(name: str, gpus: str) -> int:
             return cluster.submit("games", name, "-n", "1", "-t", "30", f"--gres=gpu:{gpus}", wrap=SLEEPS)
 
-        holds = submit("holds", "a100:2")
+        holds = submit("holds", "A100:2")
         cluster.wait_for(holds, "RUNNING")
-        waits = submit("waits", "a100:1")
+        waits = submit("waits", "A100:1")
         passes, either = submit("passes", "v100:1"), submit("either", "1")
         cluster.wait_for(passes, "RUNNING")
         cluster.wait_for(either, "RUNNING")
