@@ -11,6 +11,8 @@ from shadowtime.replayer.logs.workload import MAX_MACHINE
 from shadowtime.shared.accounting import (
     DATED,
     KINDS,
+    OF_TYPE,
+    TYPES,
     UNKNOWN,
     AccountingRows,
     Instants,
@@ -112,6 +114,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         numbered[come] = names.numbers(kind, [texts[code] for code in come.tolist()])
         (more if field == "qos_number" else table)[field] = numbered[words.codes]
 
+    gpu_texts = _types_of_gpus(rows, pool, parts, more) if parts else ()
     table["partition_number"] = np.where(pool == UNKNOWN, UNKNOWN, pool + 1)
     peak = peak_of({name: column[order] for name, column in table.items()})
     more = {name: column[order] for name, column in more.items() if (column[order] != UNKNOWN).any() or name == "pool"}
@@ -128,6 +131,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         .T,
         None if parts else peak,
         {int(own[row]): ids[int(numbers[row])] for row in order.tolist() if int(numbers[row]) in ids} if ids else {},
+        gpu_texts,
         frozenset({"handed_in"} if rows.has("eligible") else ()),
         _doubt(rows, lives, limit, kept),
     )
@@ -246,6 +250,25 @@ def _columns(
         "whole_nodes": rows.column("whole_nodes"),
     }
     return table, more if pool is None else more | {"pool": pool}
+
+
+def _types_of_gpus(
+    rows: AccountingRows, pool: Integers, parts: MachineParts, more: dict[str, Integers]
+) -> tuple[str, ...]:
+    """Add the columns of `TYPES` for jobs in pools with several types, and return their texts."""
+    typed = np.array([*(bool(place.types) for place in parts.pools), False])[pool]  # UNKNOWN is the last
+    known: dict[str, int] = {}
+    for name in TYPES if typed.any() else ():
+        words = rows.words(name)
+        codes = [known.setdefault(text, len(known)) if text else UNKNOWN for text in words.values]
+        more[name] = np.where(typed, np.array(codes, dtype=np.int64)[words.codes], UNKNOWN)
+    if "gpu_got" in more:  # of a job on one node, the node tells the type where the file does not
+        nodes, alone = rows.words("node_list"), (more["gpu_got"] == UNKNOWN) & (more["nodes"] == 1) & (more["gpus"] > 0)
+        kinds = np.array([parts.type_of_node.get(node, "") for node in nodes.values])
+        for row in np.flatnonzero(typed & alone & (kinds != "")[nodes.codes]).tolist():
+            text = f"{OF_TYPE}{kinds[nodes.codes[row]]}={more['gpus'][row]}"
+            more["gpu_got"][row] = known.setdefault(text, len(known))
+    return tuple(known)
 
 
 def _example(rows: AccountingRows, row: int) -> str:

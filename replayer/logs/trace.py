@@ -27,8 +27,9 @@ class Trace:
     are the parts of the machine, if known. `left_out` counts unusable rows by reason, with the first example.
     `resized` has the job number, time and processors of each size change of a running job, shape (3, changes).
     `most_held` is the maximum number of processors in use, if it stands for the size of the machine. `job_ids` has the
-    site's id of each job whose number is not its id. `stated_columns` names columns that the file has, even if they add
-    nothing. `doubt` is the reason why the log must not be replayed as it was read.
+    site's id of each job whose number is not its id. `texts` are the texts that columns of `TEXTS_OF_JOB` number.
+    `stated_columns` names columns that the file has, even if they add nothing. `doubt` is the reason why the log must
+    not be replayed as it was read.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Trace:
     resized: IntegerTable | None = None
     most_held: int | None = None
     job_ids: Mapping[int, str] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
     stated_columns: frozenset[str] = frozenset()
     doubt: str = ""
 

@@ -1,6 +1,6 @@
 """The jobs of a log that a replay uses, on a machine of a given size."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, get_args
@@ -14,7 +14,7 @@ from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER
 from shadowtime.shared.cluster import OF_ANY_LOG, UNKNOWN, Job, job_of
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.kernels import Flags, Integers, IntegerTable
-from shadowtime.shared.messages import Pool
+from shadowtime.shared.messages import OR, Pool
 
 MAX_MACHINE = 10_000_000
 
@@ -41,7 +41,7 @@ class Workload:
     `unix_start_time` is the Unix time of the log's second 0, if the header has it. `pools` are the parts of the
     machine, if known. `resized` has the job number, time and processors of each size change of a running job, if known;
     shape (3, changes). `assumed_size` says whether the size of the machine is the maximum number of processors in use.
-    `job_ids` has the site's id of each job whose number is not its id. `stated_columns` is as in `Trace`.
+    `job_ids` has the site's id of each job whose number is not its id. `texts` and `stated_columns` are as in `Trace`.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Workload:
     resized: IntegerTable | None = None
     assumed_size: bool = False
     job_ids: Mapping[int, str] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
     stated_columns: frozenset[str] = frozenset()
 
     whole: ClassVar[bool] = True
@@ -79,7 +80,7 @@ class Workload:
         return len(self.columns["job_number"])
 
     def __getitem__(self, index: int) -> Job:
-        return job_of([int(column[index]) for column in self.columns.values()], self._more)
+        return job_of([int(column[index]) for column in self.columns.values()], self._more, self.texts)
 
     def __iter__(self) -> Iterator[Job]:
         return self.jobs_from(0)
@@ -88,7 +89,7 @@ class Workload:
         """Yield the jobs from a row on, O(1) each. At most `BLOCK` of them are objects at a time, to save memory."""
         for start in range(row, len(self), BLOCK):
             rows = [column[start : start + BLOCK].tolist() for column in self.columns.values()]
-            yield from [job_of(values, self._more) for values in zip(*rows, strict=True)]
+            yield from [job_of(values, self._more, self.texts) for values in zip(*rows, strict=True)]
 
     def jobs_at(self, rows: Collection[int]) -> dict[int, Job]:
         """Return the jobs of these rows, by row."""
@@ -304,6 +305,8 @@ def selected(
         if pools is not None and name in logged:
             has = np.array([_any(getattr(pool, name)) for pool in pools], dtype=np.int64)
             reasons[f"more {name} than its pool has"] = logged[name] > has[logged["pool"]]
+    if pools is not None and "gpu_type" in logged and "gpus" in logged:
+        reasons["more GPUs of its type than its pool has"] = _beyond_type(logged, pools, trace.texts)
 
     if oversized == "drop":
         reasons["larger than the machine"] = too_large
@@ -333,6 +336,7 @@ def selected(
         pools,
         trace.resized,
         job_ids=trace.job_ids,
+        texts=trace.texts,
         stated_columns=trace.stated_columns,
     )
 
@@ -374,6 +378,18 @@ def longest_of_queue(queue_numbers: Integers, run_times: Integers, rows: Integer
     longest = np.zeros(len(queues), dtype=np.int64)
     np.maximum.at(longest, queues[rows], run_times[rows])
     return longest[queues]
+
+
+def _beyond_type(logged: Mapping[str, Integers], pools: Sequence[Pool], texts: Sequence[str]) -> Flags:
+    """Return which jobs ask for more GPUs of the type that they name than their pools have."""
+    pairs = np.stack((logged["gpu_type"], logged["pool"]))[:, logged["gpu_type"] != UNKNOWN]
+    beyond = np.zeros(len(logged["pool"]), dtype=np.bool_)
+    for code, pool in np.unique(pairs, axis=1).T.tolist():
+        has = {kind.name: kind.gpus for kind in pools[pool].gpu_types or ()}
+        names = texts[code].split(OR)
+        most = has.get(names[0], 0) if len(names) == 1 else MAX_INTEGER if set(names) <= has.keys() else 0
+        beyond |= (logged["gpu_type"] == code) & (logged["pool"] == pool) & (logged["gpus"] > most)
+    return beyond
 
 
 def _any(most: int | None) -> int:

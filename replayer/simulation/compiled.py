@@ -104,7 +104,9 @@ def _covered(
         return None
     if opened.mode != "closed" or opened.sample_every or parse(opened.runtime).keys.get("predict") == "anew":
         return None
-    if "pool" in workload.columns or any(change.pool or change.memory or change.gpus for change in capacity):
+    if "pool" in workload.columns or any(
+        change.pool or change.memory or change.gpus or change.gpu_types for change in capacity
+    ):
         return None
     times = [change.time for change in capacity]
     if times != sorted(times) or not _plain(workload, opened.processors, traits):

@@ -173,6 +173,9 @@ class Machine(ReplaySource):
             heapify(self._ends)
             events.append(self._end(kill.job_number, killed=True, requeue=kill.requeue))
 
+        self._left.allot(
+            self._waiting[start.job_number][1] for start in decided.starts if start.job_number in self._waiting
+        )
         events.extend(self._start(start) for start in decided.starts)
         return events
 
@@ -200,14 +203,14 @@ class Machine(ReplaySource):
         self._running[job.job_number] = row, execution
         self._left.take(job, processors)
         heappush(self._ends, (execution.end_time, job.job_number))
-        return execution.started()
+        return self._left.started(job, execution.started())
 
     def _end(self, job_number: int, *, killed: bool = False, requeue: bool = False) -> JobEnded:
         row, execution = self._running.pop(job_number)
         ended = execution.ended(self._time, killed=killed, requeue=requeue)
         if ended.requeued:
             self._waiting[job_number] = (row, execution.job)
-        self._left.take(execution.job, execution.processors, -1)
+        self._left.release(execution.job, execution.processors)
         return ended
 
     def _execution(self, job: Job, start_time: int, processors: int, limit: int | None) -> Execution:
@@ -228,6 +231,7 @@ class Machine(ReplaySource):
             "again": self._again,
             "waiting": [row for row, _ in self._waiting.values()],
             "running": running,
+            "held": [[number, list(held)] for number, held in sorted(self._left.held.items())],
         }
 
     def restore(self, state: Any) -> None:
@@ -246,5 +250,6 @@ class Machine(ReplaySource):
         self._left = FreeResources(self._workload.processors, self._workload.pools or ())
         for change in self._capacity[: self._changed]:
             self._left.change(change)
+        held = {number: tuple(got) for number, got in state.get("held", ())}
         for execution in executions:
-            self._left.take(execution.job, execution.processors)
+            self._left.take(execution.job, execution.processors, held.get(execution.job.job_number))

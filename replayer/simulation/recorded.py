@@ -8,6 +8,7 @@ import numpy as np
 
 from shadowtime.replayer.logs import Workload
 from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, JobTraits, ReplaySource, submission
+from shadowtime.shared.accounting import gpus_got
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.cluster import OUTCOMES, UNKNOWN, Job, in_order, none_if_now
 from shadowtime.shared.errors import TraceError
@@ -116,7 +117,13 @@ class Recorded(ReplaySource):
             return JobChanged(time=time, job_number=number, requested_processors=processors)
         if kind == _START:
             job = self._jobs[row]
-            return JobStarted(time=time, job_number=job.job_number, processors=job.processors, limit=job.limit)
+            return JobStarted(
+                time=time,
+                job_number=job.job_number,
+                processors=job.processors,
+                limit=job.limit,
+                gpu_types=gpus_got(job.gpu_got) if job.gpu_got else None,
+            )
         job = self._jobs.pop(row)
         if kind == _LEFT:
             return JobWithdrawn(time=time, job_number=job.job_number, happened=none_if_now(job.left_time, time))

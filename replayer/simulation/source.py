@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from shadowtime.replayer.logs import Workload
-from shadowtime.shared.cluster import OF_ANY_LOG, UNKNOWN, Job, Source, job_of
+from shadowtime.shared.cluster import OF_ANY_LOG, TEXTS_OF_JOB, UNKNOWN, Job, Source, job_of
 from shadowtime.shared.errors import ReplayError, ShadowtimeError
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import CapacityChanged, Decided, Event, JobSubmitted, SpeedUp, construct_unchecked
@@ -99,6 +99,7 @@ def submission(
         nodes=job.nodes,
         memory=job.memory,
         gpus=job.gpus,
+        gpu_type=job.gpu_type,
         whole_nodes=True if job.whole_nodes else None,
     )
 
@@ -117,6 +118,7 @@ def in_bounds(columns: Mapping[str, Integers], traits: JobTraits) -> bool:
 
     The valid values of each field are an interval. So it suffices to check the minimum and the maximum of the column.
     """
+    columns = {name: column for name, column in columns.items() if name not in TEXTS_OF_JOB}
     known = [column if name in REQUIRED else column[column != UNKNOWN] for name, column in columns.items()]
     try:
         for extreme in (np.min, np.max):

@@ -211,6 +211,7 @@ def ask(
     ] = None,
     memory: Annotated[str | None, typer.Option(metavar="MIB", help="With --advice: memory on all its nodes.")] = None,
     gpus: Annotated[str | None, typer.Option(metavar="N", help="With --advice: GPUs on all its nodes.")] = None,
+    gpu_type: Annotated[str | None, typer.Option(metavar="NAME", help="With --advice: the type of these GPUs.")] = None,
     risk: Annotated[str | None, typer.Option(metavar="R", help="With --advice: greatest risk of being cut.")] = None,
     moldable: Annotated[bool, typer.Option("--moldable", help="With --advice: it could run on other sizes.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, as the endpoint answers, not a table.")] = False,
@@ -254,9 +255,9 @@ def ask(
     question |= place if several else {name: texts[0] if texts else None for name, texts in place.items()}
     question |= {"user": user, "pool": pool}
     more = {"executable": executable, "group": group, "risk": risk, "moldable": "yes" if moldable else None}
-    more |= {"memory": memory, "gpus": gpus}
+    more |= {"memory": memory, "gpus": gpus, "gpu_type": gpu_type}
     if not advise and (odd := next((name for name, value in more.items() if value is not None), None)):
-        raise SettingsError(f"--{odd} needs --advice")
+        raise SettingsError(f"--{odd.replace('_', '-')} needs --advice")
     if job is None:
         question |= more if advise else {"quantile": quantile, "confidence": confidence, "side": side}
     known = {name: value for name, value in question.items() if value is not None}

@@ -13,7 +13,7 @@ import numpy as np
 from shadowtime.services.scheduler.forecasting import SchedulerState, starts_within, why_none
 from shadowtime.services.scheduler.history import DecisionHistory
 from shadowtime.services.scheduler.policy import Output
-from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
+from shadowtime.services.scheduler.pool_scheduler import TOO_FEW, PoolScheduler
 from shadowtime.services.scheduler.probabilistic import PassState
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.tables import enqueue, forget
@@ -83,14 +83,14 @@ def starts_if_submitted(
     for job, prediction in asked:
         job = job.model_copy(update={"time": now, "job_number": number})
         answer = Envelope(run="ask", sequence=0, event=job, run_time=prediction)
-        further = [getattr(job, unit) or 0 for unit in pool.further]
+        further = pool.asked(job)
         enqueue(queue, job, answer, pool.policy.settings, further)
         row = int(np.flatnonzero(queue.job_number == number)[0])
         starts = futures.starts(SchedulerState(now, queue, pool.running, pool.free), row)
         fits_at = PassState(now, queue, pool.running).fits_at(queue.sizes[row], pool.idle) if any(further) else now
         forget(queue, queue.remove(number))
         if fits_at is None:
-            yield AdvisedStart(reason="the running jobs leave too little memory or too few GPUs, also after their ends")
+            yield AdvisedStart(reason=TOO_FEW)
             continue
         starts = np.maximum(starts, fits_at)
         reason = why_none(now, int(starts.min())) or why_none(now, int(starts.max()))
@@ -132,7 +132,8 @@ class Scheduler(StageHandler):
         else:
             named = zip(opened.pools, self.capacities, strict=True)
             self.pools = [
-                PoolScheduler(alone(opened, at), room, f"pool {pool.name}", at) for at, (pool, room) in enumerate(named)
+                PoolScheduler(alone(opened, at), room, f"pool {pool.name}", at, pool.types)
+                for at, (pool, room) in enumerate(named)
             ]
 
         self.seeing = [pool for pool in self.pools if pool.policy.sees_all] if len(self.pools) > 1 else []

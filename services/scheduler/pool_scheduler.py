@@ -7,6 +7,7 @@ import numpy as np
 
 from shadowtime.services.scheduler.policies import shape_of
 from shadowtime.services.scheduler.policy import Output, Policy
+from shadowtime.services.scheduler.probabilistic import PassState
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.tables import (
     ADJUSTED,
@@ -25,7 +26,6 @@ from shadowtime.services.scheduler.tables import (
 )
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import (
-    UNITS,
     CapacityChanged,
     ClusterOpened,
     Envelope,
@@ -43,11 +43,20 @@ from shadowtime.shared.messages import (
     RunTimeRevision,
     SchedulingPoint,
     Start,
+    WaitForecast,
+    after_change,
+    allotted,
+    by_type,
     moment,
+    needed,
+    units_of,
 )
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stages import RunningJob
+
+TOO_FEW = "the running jobs leave too little memory or too few GPUs, also after their ends"
+"""Why there is no forecast for a job that memory or GPUs keep waiting."""
 
 # Decisions must fit. A policy may be a plug-in, and nothing else checks its decisions before they are emitted.
 
@@ -135,19 +144,29 @@ class PoolScheduler:
         Name of the pool in error messages.
     at
         Index of the pool in the machine, counted from 0.
+    types
+        Types of GPUs, if the pool has several. Each is a resource of its own, after the GPUs of all types.
     """
 
-    def __init__(self, opened: ClusterOpened, capacity: PoolCapacity, name: str, at: int = 0) -> None:
+    def __init__(
+        self, opened: ClusterOpened, capacity: PoolCapacity, name: str, at: int = 0, types: Sequence[str] = ()
+    ) -> None:
         self.name = name
         self.capacity = capacity
-        self.further = tuple(unit for unit in UNITS if unit != "processors" and getattr(capacity, unit) is not None)
-        """Resources other than processors that limit jobs in this pool."""
+        self.types = types
+        self.units = tuple(
+            unit for unit, amount in zip(units_of(types), capacity.amounts, strict=True) if amount is not None
+        )
+        """Units of the resources that limit jobs in this pool, in the order of `Running.free`."""
+        self.further = tuple(unit for unit in ("memory", "gpus") if getattr(capacity, unit) is not None)
+        """Resources other than processors that limit jobs in this pool. Types of GPUs follow them."""
+        self._of_types = START + 1 + len(self.further)
         self.policy = open_policy(opened, at)
         self.forecaster = self.policy.forecaster()
         self.observe: Callable[[Event], None] = self._observe if self.forecaster else self.policy.observe
         """Pass an event of this pool to the policy and the forecaster, if any, after the pool has handled it."""
         self.histograms = Histograms()
-        settings, count = self.policy.settings, len(self.further)
+        settings, count = self.policy.settings, len(self.units) - 1
         self.queue = Queue(self.histograms, settings, count)
         self.running = Running(CORRECTIONS[settings.fallback], self.histograms, settings, count)
         self.reshaped: dict[int, tuple[int, ...]] = {}
@@ -164,7 +183,7 @@ class PoolScheduler:
     @property
     def amounts(self) -> list[int]:
         """Capacity of each resource that limits jobs here, in the order of `Running.free`."""
-        return [getattr(self.capacity, unit) for unit in ("processors", *self.further)]
+        return [getattr(self.capacity, unit) for unit in ("processors", *self.further)] + [*self.capacity.of_types]
 
     @property
     def idle(self) -> Integers:
@@ -182,12 +201,31 @@ class PoolScheduler:
 
     def submit(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Queue the job with its prediction and adjusted request. Forecast its wait if there is a forecaster."""
-        enqueue(self.queue, job, envelope, self.policy.settings, self._asked(job))
+        enqueue(self.queue, job, envelope, self.policy.settings, self.asked(job))
         if self.forecaster is not None:
             forecast = self.forecaster.forecast(job.time, self.queue, self.running, self.free, job.job_number)
-            envelope = envelope.replaced(forecast=forecast)
+            envelope = envelope.replaced(forecast=self._with_gpus(forecast, job))
         self.observe(job)
         return envelope
+
+    def _with_gpus(self, forecast: WaitForecast, job: JobSubmitted) -> WaitForecast:
+        """Return a forecast by processors in which a job also waits for GPUs of the type that it names.
+
+        Only in a pool with several types. O(running log running).
+        """
+        row = self.queue.row(job.job_number)
+        if not (self.types and job.gpus) or forecast.wait is None or row is None:
+            return forecast
+        size = np.array([row[SIZE], *row[START:]], dtype=np.int64)
+        fits_at = PassState(job.time, self.queue, self.running).fits_at(size, self.idle)
+        if fits_at is None:
+            return WaitForecast(reason=TOO_FEW)
+        least = fits_at - job.time
+        within = forecast.starts_within
+        return forecast.replaced(
+            wait=max(forecast.wait, least),
+            starts_within=within and tuple((level, max(seconds, least)) for level, seconds in within),
+        )
 
     def revise(self, revisions: Sequence[RunTimeRevision]) -> None:
         """Take over predictions that were made anew, for jobs that wait or run in this pool."""
@@ -228,6 +266,8 @@ class PoolScheduler:
         for at, resource in enumerate(self.further, START + 1):
             if (held := getattr(changed, resource)) is not None:
                 row[at] = held
+        if self.types and changed.gpus is not None:
+            row[self._of_types :] = after_change(row[self._of_types :], changed.gpus)
         if new.submitted.priority is not None:
             self.queue.priorities[number] = new.submitted.priority
         if (limit := new.started.limit) is not None and limit != old.started.limit:
@@ -262,7 +302,10 @@ class PoolScheduler:
             self.reshaped[number] = row
             times = [shape_of(job, started.processors).seconds(time) for time in times]
         placed = number, submit_time, started.processors, *times, row[SLOT]
-        self.running.add((*placed, moment(started), *row[START:]))
+        further = list(row[START:])
+        if self.types and (job.gpus or started.gpu_types):
+            further[len(self.further) :] = self._got(started, job)
+        self.running.add((*placed, moment(started), *further))
         self.used += started.processors
         self.observe(started)
 
@@ -281,13 +324,13 @@ class PoolScheduler:
         else:
             submitted = job.submitted
             times = row[SIZE + 1 : START]
-            self.queue.add((*row[:SIZE], submitted.requested_processors, *times, *self._asked(submitted)))
+            self.queue.add((*row[:SIZE], submitted.requested_processors, *times, *self.asked(submitted)))
 
         self.observe(ended)
 
     def resize(self, changed: CapacityChanged) -> None:
         """Change the capacity of the pool. The policy sees the event as if the pool were the machine."""
-        self.capacity = self.capacity.changed(changed.processors, changed.memory, changed.gpus)
+        self.capacity = self.capacity.changed(changed, self.types)
         self.observe(changed.model_copy(update={"pool": None}) if changed.pool else changed)
 
     def decide(self, point: SchedulingPoint) -> Sequence[Output]:
@@ -309,15 +352,23 @@ class PoolScheduler:
         if decisions:
             taken = sum([decision.processors for decision in decisions if type(decision) is Start])
             if self.further or taken > free:
-                units = [UNITS[unit] for unit in ("processors", *self.further)]
-                require_fit(self.policy.name, decisions, self.queue, self.running, free, self.name, units)
+                require_fit(self.policy.name, decisions, self.queue, self.running, free, self.name, self.units)
 
         self.observe(point)
         return decisions
 
-    def _asked(self, job: JobSubmitted) -> list[int]:
+    def asked(self, job: JobSubmitted) -> list[int]:
         """Return the amount that a job requests of each further resource that limits jobs in this pool."""
-        return [getattr(job, unit) or 0 for unit in self.further] if self.further else []
+        if not self.further:
+            return []
+        asked = [getattr(job, unit) or 0 for unit in self.further]
+        return [*asked, *needed(self.types, job.gpu_type, job.gpus)] if self.types else asked
+
+    def _got(self, started: JobStarted, job: JobSubmitted) -> tuple[int, ...]:
+        """Return the GPUs of each type that a job got at its start: as stated, or else by the rule of `allotted`."""
+        if started.gpu_types is not None:
+            return by_type(self.types, started.gpu_types)
+        return allotted(self.types, self.idle[1 + len(self.further) :].tolist(), job.gpu_type, job.gpus)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state, without the capacity, as plain values."""

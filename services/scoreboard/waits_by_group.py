@@ -2,13 +2,13 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 from shadowtime.shared.formatting import DAY
-from shadowtime.shared.messages import JobSubmitted, PoolCapacity
+from shadowtime.shared.messages import JobSubmitted, MachineCapacity, by_type, needed
 from shadowtime.shared.stages import RunningJob
 
 WAITS = (60, 600, 3_600, 14_400, 43_200, DAY, 3 * DAY, 7 * DAY)
@@ -30,7 +30,10 @@ SHOWN_OWNERS = 10
 
 BLOCKED, CAPACITY, OTHERS_FIRST = "blocked by the site", "larger than the machine is now", "fits, others go first"
 NOT_FREE = ("too few processors free", "too little memory free", "too few GPUs free")
-"""Why a job waits that needs more of a resource than is free, in the order of `PoolCapacity`."""
+"""Why a job waits that needs more of a resource than is free, in the order of `PoolCapacity.amounts`.
+
+The last one also stands for each type of GPUs.
+"""
 
 
 class Owned(NamedTuple):
@@ -99,37 +102,40 @@ class WaitsByGroup:
 
 
 def reasons_for_waiting(
-    capacities: Iterable[PoolCapacity], waiting: Iterable[JobSubmitted], running: Iterable[RunningJob]
+    capacities: MachineCapacity, waiting: Iterable[JobSubmitted], running: Iterable[RunningJob]
 ) -> Counter[str]:
     """Return how many jobs wait for each reason, zero included; memory and GPUs only where they limit jobs.
 
     A job has the first reason that applies: blocked, too large, too little free, or other jobs go first.
 
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=4)
-    >>> reasons_for_waiting([PoolCapacity(8)], [job], [])["fits, others go first"]
+    >>> reasons_for_waiting(MachineCapacity(8, ()), [job], [])["fits, others go first"]
     1
     """
-    sizes = list(capacities)
-    free = [[0 if amount is None else amount for amount in size] for size in sizes]
+    sizes, types = list(capacities), capacities.types
+    free = [[0 if amount is None else amount for amount in size.amounts] for size in sizes]
     for held in running:
         if held.suspended is None:
-            job = held.submitted
-            for at, amount in enumerate((held.started.processors, job.memory, job.gpus)):
+            job, of_types = held.submitted, types[held.submitted.pool or 0]
+            holds = held.started.processors, job.memory, job.gpus, *by_type(of_types, held.started.gpu_types or ())
+            for at, amount in enumerate(holds):
                 free[job.pool or 0][at] -= amount or 0
 
     limiting = [any(size[at] is not None for size in sizes) for at in range(len(NOT_FREE))]
     reasons = [BLOCKED, CAPACITY, *(name for name, limits in zip(NOT_FREE, limiting, strict=True) if limits)]
     counts = Counter(dict.fromkeys([*reasons, OTHERS_FIRST], 0))
     for job in waiting:
-        counts[_reason(job, sizes[job.pool or 0], free[job.pool or 0])] += 1
+        at = job.pool or 0
+        counts[_reason(job, sizes[at].amounts, free[at], needed(types[at], job.gpu_type, job.gpus))] += 1
     return counts
 
 
-def _reason(job: JobSubmitted, size: PoolCapacity, free: list[int]) -> str:
+def _reason(job: JobSubmitted, size: Sequence[int | None], free: Sequence[int], of_types: Sequence[int]) -> str:
     if job.blocked:
         return BLOCKED
-    asked = (job.requested_processors, job.memory or 0, job.gpus or 0)
-    limited = [(ask, most, idle, why) for ask, most, idle, why in zip(asked, size, free, NOT_FREE, strict=True)]
+    asked = job.requested_processors, job.memory or 0, job.gpus or 0, *of_types
+    reasons = *NOT_FREE, *(NOT_FREE[-1] for _ in of_types)
+    limited = [(ask, most, idle, why) for ask, most, idle, why in zip(asked, size, free, reasons, strict=True)]
     if any(most is not None and ask > most for ask, most, _, _ in limited):
         return CAPACITY
     return next((why for ask, most, idle, why in limited if most is not None and ask > max(idle, 0)), OTHERS_FIRST)

@@ -61,14 +61,16 @@ if TYPE_CHECKING:
     from shadowtime.shared.accounting.names import KINDS, POOL, REQUEUED, Names, read_key, read_names
     from shadowtime.shared.accounting.odd_rows import UNREADABLE, OddRows
     from shadowtime.shared.accounting.pbs_records import PbsJobs, PbsLife, PbsWaiting, numbered
-    from shadowtime.shared.accounting.reading import NUMBERS, TEXTS, UNKNOWN, AccountingRows, Reading
+    from shadowtime.shared.accounting.reading import NUMBERS, TEXTS, TYPES, UNKNOWN, AccountingRows, Reading
     from shadowtime.shared.accounting.slurm import (
         FIELDS,
         GOING_ON,
+        OF_TYPE,
         STATES,
         answers,
         end_of,
         gpu_type_of,
+        gpus_got,
         header_of,
         is_header,
         limit_of,

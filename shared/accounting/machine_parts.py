@@ -5,6 +5,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pydantic import StrictInt, StrictStr, TypeAdapter, ValidationError
@@ -27,11 +28,15 @@ NONE = "(null)"
 
 
 class MachineParts(NamedTuple):
-    """The pools of a machine, and the index in `pools` of the pool of each partition and of each node."""
+    """The pools of a machine, and the index in `pools` of the pool of each partition and of each node.
+
+    `type_of_node` has the type of the GPUs of each node that has one type.
+    """
 
     pools: tuple[Pool, ...]
     of_partition: Mapping[str, int]
     of_node: Mapping[str, int]
+    type_of_node: Mapping[str, str] = MappingProxyType({})
 
     def pool_of(self, node_list: str, partitions: str) -> int | None:
         """Return the index of the pool of the first node that a job ran on, or else of its first known partition.
@@ -68,6 +73,7 @@ class _Described(FrozenModel):
     nodes: StrictInt | None = None
     memory: StrictInt | None = None
     gpus: StrictInt | None = None
+    gpu_types: Mapping[str, StrictInt] | None = None
     partitions: tuple[str, ...] = ()
     node_names: tuple[str, ...] = ()
 
@@ -80,7 +86,7 @@ def read_parts(path: Path) -> MachineParts:
     path
         Either TOML with a table `[[pool]]` for each pool, or the output of `scontrol show node` followed by that of
         `scontrol show partition`. Required keys of a table are name and processors. Optional keys are nodes, memory in
-        MiB, gpus, partitions and node_names.
+        MiB, gpus, gpu_types (a table with the GPUs of each type), partitions and node_names.
 
     Raises
     ------
@@ -114,8 +120,18 @@ def _as_described(text: str) -> MachineParts:
     if set(machine_parts) - {"pool"}:
         raise ValueError(f"unknown table {', '.join(sorted(set(machine_parts) - {'pool'}))}")
     described = machine_parts.get("pool", [])
+    for pool in described:
+        if pool.gpu_types and pool.gpus not in (None, total := sum(pool.gpu_types.values())):
+            raise ValueError(f"pool {pool.name!r} has {pool.gpus} gpus, but its gpu_types have {total} in all")
     pools = tuple(
-        Pool(name=pool.name, processors=pool.processors, nodes=pool.nodes, memory=pool.memory, gpus=pool.gpus)
+        Pool(
+            name=pool.name,
+            processors=pool.processors,
+            nodes=pool.nodes,
+            memory=pool.memory,
+            gpus=sum(pool.gpu_types.values()) if pool.gpu_types else pool.gpus,
+            gpu_types=tuple(GpuType(name=name, gpus=gpus) for name, gpus in (pool.gpu_types or {}).items()) or None,
+        )
         for pool in described
     )
     of_partition, of_node = (
@@ -196,7 +212,8 @@ def parts_of_nodes(
         if summed["memory"] <= summed["nodes"]:  # Slurm's default of 1 MiB a node, where memory is not managed
             summed["memory"] = None
     pools = tuple(Pool(name="+".join(names[pool])[:MAX_NAME_LENGTH], **sums[at]) for pool, at in order.items())
-    return MachineParts(pools, {name: order[root(name)] for name in joined}, of_node)
+    type_of_node = {node: next(iter(kinds[0])) for node, _, _, *kinds in nodes if kinds and len(kinds[0]) == 1}
+    return MachineParts(pools, {name: order[root(name)] for name in joined}, of_node, type_of_node)
 
 
 def _resources_of(node: Mapping[str, str]) -> dict[str, int]:
@@ -225,13 +242,15 @@ def gpus_of(devices: str) -> int:
 def gpu_types_of(devices: str) -> dict[str, int]:
     """Return the number of GPUs of each type in Slurm's text of generic resources; GPUs without a type are `other`.
 
-    >>> gpu_types_of("gpu:a100:4(S:0-1),gpu:v100:2,gpu:1,craynetwork:1")
+    Types are in small letters, as in trackable resources (TRES): a node of `gpu:A100:2` has `gres/gpu:a100=2`.
+
+    >>> gpu_types_of("gpu:A100:4(S:0-1),gpu:v100:2,gpu:1,craynetwork:1")
     {'a100': 4, 'v100': 2, 'other': 1}
     """
     types: dict[str, int] = {}
     for part in _SOCKETS.sub("", devices).split(","):
         device, *names = part.split(":")
         if device == "gpu" and names and names[-1].isdecimal():
-            kind = ":".join(names[:-1]) or "other"
+            kind = ":".join(names[:-1]).lower() or "other"
             types[kind] = types.get(kind, 0) + int(names[-1])
     return types

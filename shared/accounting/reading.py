@@ -22,6 +22,9 @@ NUMBERS = (
 TEXTS = ("user", "account", "job_name", "partition", "qos", "node_list")
 """Fields of a job that are words. `AccountingRows` may also have `cluster`, and `job_id` if it is no number."""
 
+TYPES = ("gpu_type", "gpu_got")
+"""Words about types of GPUs: those that a job names, and the GPUs that it got by type, as Slurm writes them."""
+
 
 @dataclass(frozen=True)
 class Reading:

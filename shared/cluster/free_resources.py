@@ -1,16 +1,26 @@
 """Free resources of a simulated machine, pool by pool."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from shadowtime.shared.cluster.job import Job
-from shadowtime.shared.messages import UNITS, CapacityChanged, MachineCapacity, Pool, PoolCapacity
+from shadowtime.shared.messages import (
+    CapacityChanged,
+    GpuType,
+    JobStarted,
+    JobSubmitted,
+    MachineCapacity,
+    Pool,
+    allotted,
+    needed,
+    units_of,
+)
 
 
 class FreeResources:
-    """Free amounts of each pool: processors, MiB of memory, GPUs. They may be negative after a pool has shrunk.
+    """Free amounts of each pool: processors, MiB of memory, GPUs, and GPUs of each type if there are several types.
 
-    A resource is unlimited if the pool does not state its amount.
+    Amounts may be negative after a pool has shrunk. A resource is unlimited if the pool does not state its amount.
 
     >>> left = FreeResources(8, [Pool(name="cpu", processors=6), Pool(name="gpu", processors=2, gpus=4)])
     >>> left.change(CapacityChanged(time=5, processors=1, pool=1))
@@ -22,35 +32,80 @@ class FreeResources:
         self.names = [pool.name for pool in pools]
         self.capacity = MachineCapacity(processors, pools)
         self.free: list[list[float]] = [
-            [math.inf if amount is None else amount for amount in amounts] for amounts in self.capacity
+            [math.inf if amount is None else amount for amount in capacity.amounts] for capacity in self.capacity
         ]
+        self.held: dict[int, tuple[int, ...]] = {}
+        """GPUs of each type that running jobs hold, by job number, in pools with several types."""
 
     def change(self, event: CapacityChanged) -> None:
         """Set the capacity of a pool."""
         at = event.pool or 0
-        before = self.capacity[at]
-        self.capacity.change(at, PoolCapacity(event.processors, event.memory, event.gpus))
-        for resource, (has, had) in enumerate(zip(self.capacity[at], before, strict=True)):
+        before = self.capacity[at].amounts
+        self.capacity.change(event)
+        for resource, (has, had) in enumerate(zip(self.capacity[at].amounts, before, strict=True)):
             self.free[at][resource] += (has or 0) - (had or 0)
 
-    def take(self, job: Job, processors: int, times: int = 1) -> None:
-        """Allocate a job's resources, on so many processors. With `times` -1, release them."""
+    def allot(self, jobs: Iterable[Job | JobSubmitted]) -> None:
+        """Choose the GPUs of each type for jobs that start together: first for those that name a type.
+
+        Otherwise another job could get GPUs that a later one of them needs.
+        """
+        if not any(self.capacity.types):
+            return
+        wanting = [job for job in jobs if job.gpus and self.capacity.types[job.pool or 0]]
+        left = [list(free[3:]) for free in self.free]
+        named = [any(needed(self.capacity.types[job.pool or 0], job.gpu_type, job.gpus)) for job in wanting]
+        for first in (True, False):
+            for job, names in zip(wanting, named, strict=True):
+                if names is first:
+                    at = job.pool or 0
+                    got = allotted(self.capacity.types[at], left[at], job.gpu_type, job.gpus)
+                    self.held[job.job_number] = got
+                    left[at] = [free - taken for free, taken in zip(left[at], got, strict=True)]
+
+    def take(self, job: Job, processors: int, got: tuple[int, ...] | None = None) -> None:
+        """Allocate a job's resources, on so many processors. `got` are its GPUs of each type, if they are stated."""
+        at = job.pool or 0
+        if job.gpus and self.capacity.types[at]:
+            if got is not None:
+                self.held[job.job_number] = got
+            elif job.job_number not in self.held:
+                self.held[job.job_number] = allotted(self.capacity.types[at], self.free[at][3:], job.gpu_type, job.gpus)
+        self._move(job, processors, 1)
+
+    def release(self, job: Job, processors: int) -> None:
+        """Free the resources that a job holds, on so many processors."""
+        self._move(job, processors, -1)
+        self.held.pop(job.job_number, None)
+
+    def _move(self, job: Job, processors: int, times: int) -> None:
         free = self.free[job.pool or 0]
         free[0] -= times * processors
         if job.memory:
             free[1] -= times * job.memory
         if job.gpus:
             free[2] -= times * job.gpus
+            for resource, gpus in enumerate(self.held.get(job.job_number, ()), 3):
+                free[resource] -= times * gpus
+
+    def started(self, job: Job, event: JobStarted) -> JobStarted:
+        """Return the start of a job that holds its resources, with the GPUs that it got by type."""
+        if (held := self.held.get(job.job_number)) is None:
+            return event
+        kinds = zip(self.capacity.types[job.pool or 0], held, strict=True)
+        return event.replaced(gpu_types=tuple(GpuType(name=name, gpus=gpus) for name, gpus in kinds if gpus))
 
     def lacking(self, job: Job, processors: int) -> str | None:
         """Return the first resource that a job lacks, with the amounts needed and free, in words; None if it fits."""
-        free = self.free[job.pool or 0]
+        at = job.pool or 0
+        free, types = self.free[at], self.capacity.types[at]
         if processors <= free[0] and not job.memory and not job.gpus:
             return None
-        for size, left, unit in zip((processors, job.memory, job.gpus), free, UNITS.values(), strict=True):
+        sizes = processors, job.memory, job.gpus, *needed(types, job.gpu_type, job.gpus)
+        for resource, (size, left) in enumerate(zip(sizes, free, strict=True)):
             if size and size > left:
-                where = f"pool {self.names[job.pool or 0]}" if self.names else "the machine"
-                return f"{size} {unit}; {where} has {left}"
+                where = f"pool {self.names[at]}" if self.names else "the machine"
+                return f"{size} {units_of(types)[resource]}; {where} has {left}"
 
         return None
 

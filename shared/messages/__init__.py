@@ -61,8 +61,18 @@ if TYPE_CHECKING:
         StartOutlook,
         StartSource,
     )
+    from shadowtime.shared.messages.gpu_types import (
+        MAX_GPU_TYPES,
+        OR,
+        GpuType,
+        after_change,
+        allotted,
+        by_type,
+        needed,
+    )
     from shadowtime.shared.messages.job_events import (
         CapacityChanged,
+        GpuTypes,
         JobChanged,
         JobEnded,
         JobExpected,
@@ -77,12 +87,11 @@ if TYPE_CHECKING:
         moment,
     )
     from shadowtime.shared.messages.machine_capacity import (
-        MAX_GPU_TYPES,
         UNITS,
-        GpuType,
         MachineCapacity,
         Pool,
         PoolCapacity,
+        units_of,
     )
     from shadowtime.shared.messages.predictions import (
         BAD_GAP,

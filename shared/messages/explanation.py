@@ -8,8 +8,8 @@ from pydantic import Field
 from shadowtime.shared.bounds import MAX_RISKS
 from shadowtime.shared.messages.base import AtMost, Count, FrozenModel, Name, SpecText, Whole
 from shadowtime.shared.messages.envelope import Envelope
+from shadowtime.shared.messages.gpu_types import MAX_GPU_TYPES, GpuType
 from shadowtime.shared.messages.job_events import Outcome
-from shadowtime.shared.messages.machine_capacity import MAX_GPU_TYPES, GpuType
 from shadowtime.shared.messages.predictions import Probability
 from shadowtime.shared.messages.reasons import Reason
 
@@ -141,9 +141,10 @@ class Explanation(FrozenModel):
     site_reason: Name | None = Field(default=None, description="why it waits, as the site's own scheduler says")
     asked: Count | None = Field(default=None, description="how much it asks for of the resource that it waits for")
     free: Whole | None = Field(default=None, description="how much of that is free")
+    resource: Resource | None = Field(default=None, description="the resource that `asked` and `free` count")
+    of_type: Name | None = Field(default=None, description="the type of the GPUs that they count; None for all types")
     gpu_types: Annotated[tuple[GpuType, ...], AtMost(MAX_GPU_TYPES)] = Field(
-        default=(),
-        description="of a waiting job with GPUs: the types in its pool, if several; they are counted together",
+        default=(), description="of a waiting job with GPUs: the types in its pool, if several"
     )
     gpu_type: Name | None = Field(default=None, description="the type of GPU that it names")
     ahead: Ahead | None = None

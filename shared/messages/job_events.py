@@ -7,6 +7,7 @@ from pydantic import Field
 from shadowtime.shared.bounds import MAX_PROCESSORS
 from shadowtime.shared.messages.base import (
     Amount,
+    AtMost,
     Count,
     FrozenModel,
     Instant,
@@ -17,7 +18,10 @@ from shadowtime.shared.messages.base import (
     Whole,
 )
 from shadowtime.shared.messages.decisions import JobNumber
+from shadowtime.shared.messages.gpu_types import MAX_GPU_TYPES, GpuType
 from shadowtime.shared.messages.speedup import SpeedUp
+
+GpuTypes = Annotated[tuple[GpuType, ...], AtMost(MAX_GPU_TYPES)]
 
 Outcome = Literal["completed", "failed", "cancelled", "limit", "killed"]
 """End of a job: by itself (three ways), at the limit set at its start, or by a decision of the scheduler."""
@@ -32,8 +36,9 @@ class JobSubmitted(FrozenModel):
     running job holds its processors, and in total `memory` MiB and `gpus` GPUs. With `whole_nodes` it holds all
     processors of its nodes. `priority` is the site's; the largest goes first. A `blocked` job waits, but may not start
     for now, for a reason of the site such as a limit on its user: no policy starts it, or keeps processors for it.
-    `gpu_type` is the type of GPUs that it names, if any, and `site_reason` the reason that the site's own scheduler
-    gives for its wait. No stage decides or predicts by these two.
+    `gpu_type` is the type of GPUs that it names, if any, or several types joined by `+`. In a pool with several types
+    it waits for GPUs of that type; if it names none, or several, for GPUs of any type. `site_reason` is the reason that
+    the site's own scheduler gives for its wait. No stage decides or predicts by it.
     """
 
     kind: Literal["JobSubmitted"] = "JobSubmitted"
@@ -126,6 +131,8 @@ class JobStarted(FrozenModel):
     """A waiting job got its processors; the machine will end it `limit` seconds later at the latest.
 
     A `trial` has less time than the job requests. If the job needs more, it waits again, as if it had not started.
+    `gpu_types` are the GPUs that it got, by type, in a pool with several types. If they are not stated, it got the type
+    that it names, or else the types with most free (docs/algorithms.md#types-of-gpus).
     """
 
     kind: Literal["JobStarted"] = "JobStarted"
@@ -134,6 +141,7 @@ class JobStarted(FrozenModel):
     processors: Processors
     limit: Request | None = None
     trial: Literal[True] | None = None
+    gpu_types: GpuTypes | None = None
     happened: Instant | None = None
 
 
@@ -196,8 +204,8 @@ def moment(event: OfJob) -> int:
 class CapacityChanged(FrozenModel):
     """A pool of the machine has another capacity from now on, since nodes came or went.
 
-    A resource that is None stays as it was; `pool` is None for the only pool. Running jobs continue, so the number of
-    free processors may be negative for a while.
+    A resource that is None, or a type of GPUs that is not listed, stays as it was; `pool` is None for the only pool.
+    Running jobs continue, so the number of free processors may be negative for a while.
     """
 
     kind: Literal["CapacityChanged"] = "CapacityChanged"
@@ -206,6 +214,7 @@ class CapacityChanged(FrozenModel):
     pool: Count | None = None
     memory: Amount | None = None
     gpus: Amount | None = None
+    gpu_types: GpuTypes | None = None
 
 
 class SchedulingPoint(FrozenModel):

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from shadowtime.shared.bounds import MAX_LIVE_JOBS
 from shadowtime.shared.errors import LogViolation
 from shadowtime.shared.messages import (
+    GpuType,
     JobChanged,
     JobEnded,
     JobExpected,
@@ -14,6 +15,7 @@ from shadowtime.shared.messages import (
     JobSuspended,
     JobWithdrawn,
     OfJob,
+    after_change,
     moment,
 )
 
@@ -47,13 +49,16 @@ class RunningJob(NamedTuple):
         return self.lost if self.suspended is None else self.lost + time - self.suspended
 
     def changed(self, event: JobChanged) -> "RunningJob":
-        """Return the job with its new processors and limit.
+        """Return the job with its new processors, limit and GPUs of each type.
 
         The submission keeps the request for which the run time was predicted. Only its priority changes, because the
         priority counts if the job waits again.
         """
         of_start: dict[str, int | None] = {"processors": event.requested_processors, "limit": event.requested_time}
-        held: dict[str, int | None] = {name: value for name, value in of_start.items() if value is not None}
+        held: dict[str, Any] = {name: value for name, value in of_start.items() if value is not None}
+        if event.gpus is not None and (kinds := self.started.gpu_types):
+            now = zip(kinds, after_change([kind.gpus for kind in kinds], event.gpus), strict=True)
+            held["gpu_types"] = tuple(GpuType(name=kind.name, gpus=gpus) for kind, gpus in now if gpus)
         if event.unlimited:
             held["limit"] = None
         submitted = self.submitted

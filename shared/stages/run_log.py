@@ -10,6 +10,7 @@ from shadowtime.shared.messages import (
     ClusterOpened,
     Decided,
     Envelope,
+    GpuType,
     JobChanged,
     JobEnded,
     JobExpected,
@@ -19,9 +20,10 @@ from shadowtime.shared.messages import (
     JobSuspended,
     JobWithdrawn,
     MachineCapacity,
-    PoolCapacity,
     Rejected,
     SchedulingPoint,
+    allotted,
+    by_type,
 )
 from shadowtime.shared.stages.jobs_in_system import JobsInSystem, RunningJob, new_request, only_priority
 
@@ -138,16 +140,15 @@ class RunLog:
         opened = self._opened
         if opened.pools or event.requested_processors > opened.processors or event.pool:
             asked = event.requested_processors, event.memory, event.gpus
-            self.capacities.require(f"job {event.job_number} requests", event.pool, asked)
+            self.capacities.require(f"job {event.job_number} requests", event.pool, asked, event.gpu_type)
 
     def _changed(self, event: JobChanged) -> tuple[JobSubmitted, JobSubmitted] | tuple[RunningJob, RunningJob]:
         job = self.jobs.require_known(event)
         now = job.submitted if isinstance(job, RunningJob) else job
         new = now.model_copy(update=new_request(event))
         pool = now.pool if isinstance(job, RunningJob) else new.pool  # a running job stays where it is
-        self.capacities.require(
-            f"job {event.job_number} changed to", pool, (new.requested_processors, new.memory, new.gpus)
-        )
+        asked = new.requested_processors, new.memory, new.gpus
+        self.capacities.require(f"job {event.job_number} changed to", pool, asked, new.gpu_type)
         if isinstance(job, RunningJob):
             return job, job.changed(event)
         if not only_priority(event):  # the job counts as submitted now, but keeps the beginning of its wait
@@ -160,11 +161,27 @@ class RunLog:
             self.capacities.require(f"job {event.job_number} starts on", job.pool, (event.processors, None, None))
         return job
 
+    def _start(self, event: JobStarted, job: JobSubmitted) -> None:
+        """Apply a start. If the event does not state which GPUs the job got, the rule does: O(running) for such a job.
+
+        The stage `scheduler` applies the same rule (`PoolScheduler.start`).
+        """
+        at = job.pool or 0
+        types = self.capacities.types[at] if job.gpus else ()
+        if types and event.gpu_types is None:
+            left = list(self.capacities[at].of_types)
+            for other in self.jobs.running.values():
+                if (other.submitted.pool or 0) == at and (kinds := other.started.gpu_types):
+                    left = [free - held for free, held in zip(left, by_type(types, kinds), strict=True)]
+            got = zip(types, allotted(types, left, job.gpu_type, job.gpus), strict=True)
+            event = event.replaced(gpu_types=tuple(GpuType(name=name, gpus=gpus) for name, gpus in got if gpus))
+        self.jobs.start(event)
+
     def _capacity(self, event: CapacityChanged) -> None:
         self.capacities.require(f"a change at {event.time} of", event.pool)
 
     def _resize(self, event: CapacityChanged, known: None) -> None:
-        self.capacities.change(event.pool or 0, PoolCapacity(event.processors, event.memory, event.gpus))
+        self.capacities.change(event)
 
     def _close(self, event: ClusterClosed, known: None) -> None:
         self.closed = True
@@ -176,7 +193,7 @@ class RunLog:
         ),
         JobChanged: EventRule(_changed, lambda log, event, known: log.jobs.replace(known[1])),
         JobExpected: EventRule(lambda log, event: log.jobs.require_waiting(event), NOTHING.change),
-        JobStarted: EventRule(_started, lambda log, event, known: log.jobs.start(event)),
+        JobStarted: EventRule(_started, _start),
         JobSuspended: EventRule(
             lambda log, event: log.jobs.require_running(event), lambda log, event, known: log.jobs.suspend(event)
         ),

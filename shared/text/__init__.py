@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from shadowtime.shared.text.events import ADJUSTED, ENDS, LEFT, YOUNG, Sentence, chosen, sentences
     from shadowtime.shared.text.explanations import (
         NamesJob,
-        all_types,
         brief_of,
         describe_start,
         reasons_of,

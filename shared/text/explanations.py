@@ -1,6 +1,6 @@
 """An `Explanation` in sentences, for terminals, the live page and readers of the JSON."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from shadowtime.shared.formatting import clock, duration, percent
 from shadowtime.shared.messages import (
@@ -8,7 +8,6 @@ from shadowtime.shared.messages import (
     Ending,
     Endings,
     Explanation,
-    GpuType,
     Outcome,
     Refused,
     Shadow,
@@ -72,22 +71,6 @@ SOURCES = {
     "forecast": "by the forecast",
     "bounds": "by bounds on waits",
 }
-
-
-def counted_together(why: Explanation) -> str:
-    """Return in words that GPUs of several types are counted together, and may not be what a job asks for."""
-    own = "" if why.gpu_type is None else f" It asks for {plain(why.gpu_type)}, and may wait for that type alone."
-    return f"{all_types(why.gpu_types)}{own}"
-
-
-def all_types(types: Sequence[GpuType]) -> str:
-    """Return in one sentence that the GPUs of a pool are counted together.
-
-    >>> all_types((GpuType(name="a100", gpus=4), GpuType(name="v100", gpus=8)))
-    'GPUs of all types are counted together here (4 a100, 8 v100).'
-    """
-    listed = ", ".join(f"{kind.gpus:,} {plain(kind.name)}" for kind in types)
-    return f"GPUs of all types are counted together here ({listed})."
 
 
 def start_range(start: StartOutlook, at: Callable[[int], str]) -> str:
@@ -225,11 +208,6 @@ class _Words:
 
     def waits_for(self) -> str:
         why = self.why
-        reason = self.awaited()
-        return reason if why.waits_for == "site" or not why.gpu_types else f"{reason} {counted_together(why)}"
-
-    def awaited(self) -> str:
-        why = self.why
         match why.waits_for:
             case "site":
                 if why.site_reason is None:
@@ -247,7 +225,9 @@ class _Words:
             case "head":
                 return "It fits into what is free, but jobs before it go first."
 
-        unit = UNITS[why.waits_for if why.waits_for in UNITS else "processors"] if why.waits_for else "procs"
+        unit = "GPU" if why.resource == "gpus" and why.asked == 1 else UNITS[why.resource or "processors"]
+        if why.resource == "gpus" and why.gpu_types:
+            unit = f"{unit} of any type" if why.of_type is None else f"{plain(why.of_type)} {unit}"
         needs = f"It needs {why.asked:,} {unit}"
         if why.waits_for == "capacity":
             return f"{needs}, more than there are just now."

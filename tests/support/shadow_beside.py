@@ -79,6 +79,7 @@ def settings(workload: Workload, policy: str, **of: Any) -> ClusterOpened:
         time=int(workload.columns["submit_time"][0]),
         cluster="twins",
         processors=workload.processors,
+        pools=workload.pools,
         policy=chosen.policy,
         runtime=chosen.runtime,
         adjustment=chosen.adjustment,

@@ -38,7 +38,7 @@ def shadow(needed: Size, free: Size, held: Iterable[tuple[int, Size]]) -> tuple[
     """Return when all that a job needs will have been given back, and what is left beside it then."""
     ends = sorted({end for end, _ in held})
     for time in ends:
-        then = {name: left + sum(size[name] for end, size in held if end <= time) for name, left in free.items()}
+        then = {name: left + sum(size.get(name, 0) for end, size in held if end <= time) for name, left in free.items()}
         if fits(needed, then):
             return time, without(then, needed)
     return float("inf"), free

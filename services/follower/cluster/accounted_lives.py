@@ -12,10 +12,12 @@ from shadowtime.services.follower.cluster.observation import JobObservation, Lif
 from shadowtime.shared.accounting import (
     FIELDS,
     TEXTS,
+    TYPES,
     UNKNOWN,
     AccountingRows,
     Instants,
     Reading,
+    gpus_got,
     in_order_of_time,
     joined_sizes,
     repeated,
@@ -79,7 +81,8 @@ def observations_of(rows: AccountingRows) -> list[JobObservation]:
         sizes.setdefault(row, []).append((time, processors))
     usable = ~(again | joined | (numbers == UNKNOWN) | (lives.submit == UNKNOWN))
     keys = [(*task_of(number), submit) for number, submit in zip(numbers.tolist(), lives.submit.tolist(), strict=True)]
-    words = [[list(rows.words(name).values)[code] for code in rows.words(name).codes.tolist()] for name in TEXTS]
+    texts = (*TEXTS, *TYPES)
+    words = [[list(rows.words(name).values)[code] for code in rows.words(name).codes.tolist()] for name in texts]
     amounts = {name: rows.column(name).tolist() for name in ("nodes", "memory", "gpus", "whole_nodes")}
     instants = {"eligible": lives.eligible, "start": lives.start, "end": lives.end, "run_time": lives.run_time}
     amounts |= {name: column.tolist() for name, column in instants.items()}
@@ -88,7 +91,7 @@ def observations_of(rows: AccountingRows) -> list[JobObservation]:
         observation_of(
             LifeKey(*keys[row]),
             {name: column[row] for name, column in amounts.items()},
-            dict(zip(TEXTS, (column[row] for column in words), strict=True)),
+            dict(zip(texts, (column[row] for column in words), strict=True)),
             sizes.get(row, ()),
         )
         for row in np.flatnonzero(usable).tolist()
@@ -112,6 +115,7 @@ def observation_of(
     start, end = amounts["start"], amounts["end"]
     over, started = end < MAX_TIME, start != UNKNOWN
     named: dict[str, Any] = dict(words)
+    got = gpus_got(named.pop("gpu_got", ""))
     return JobObservation(
         key,
         "over" if over else "running" if started else "waiting",
@@ -126,6 +130,7 @@ def observation_of(
         nodes=_known(amounts["nodes"]),
         memory=_known(amounts["memory"]),
         gpus=_known(amounts["gpus"]),
+        got=got if started else None,
         whole_nodes=amounts["whole_nodes"] > 0,
         resized=tuple(resized),
         **named,

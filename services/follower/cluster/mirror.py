@@ -190,7 +190,8 @@ class Mirror:
             asked = self.names.asked(observation, pool) | {"priority": order.get((key.submit, life.number))}
             if (earliest := self._earliest(life)) is None:
                 continue
-            events = list(new_events(life, observation, asked, earliest, present, until))
+            seen = self.capacity.with_types(observation, pool)
+            events = list(new_events(life, seen, asked, earliest, present, until))
             if not events and observation.state == "over" and not life.in_system and (observation.end or 0) <= until:
                 life.reported, life.over = (
                     "left out",

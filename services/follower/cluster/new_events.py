@@ -82,7 +82,14 @@ def new_events(
             yield JobChanged(time=time, job_number=number, **further)
         start = max(observation.start, since)
         size, limit = asked["requested_processors"], asked["requested_time"]
-        yield JobStarted(time=time, job_number=number, processors=size, limit=limit, happened=none_if_now(start, time))
+        yield JobStarted(
+            time=time,
+            job_number=number,
+            processors=size,
+            limit=limit,
+            gpu_types=observation.got,
+            happened=none_if_now(start, time),
+        )
         runs = JobLife(life.key, number, life.index, "running", since, time, start, None, {**known, **asked})
         yield from _events_while_running(runs, observation, {}, present, now)
     elif observation.end is not None and observation.state == "over":

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from shadowtime.shared.messages import Outcome
+from shadowtime.shared.messages import GpuType, Outcome
 
 State = Literal["waiting", "running", "suspended", "over"]
 
@@ -70,24 +70,30 @@ class JobObservation:
     reason: str = ""
     """The reason that the cluster gives for its wait."""
     gpu_type: str = ""
-    """The type of GPUs that it asks for, if it names one."""
+    """The type of GPUs that it asks for, if it names one; several are joined by `+`."""
+    got: tuple[GpuType, ...] | None = None
+    """The GPUs that it got, by type; None if it has not started, or if nobody knows."""
 
     def plain(self) -> list[Any]:
         """Return all fields as plain values."""
-        return [list(self.key), *(getattr(self, field.name) for field in fields(self)[1:])]
+        values = [list(self.key), *(getattr(self, field.name) for field in fields(self)[1:-1])]
+        return [*values, None if self.got is None else [[kind.name, kind.gpus] for kind in self.got]]
 
     @classmethod
     def of_plain(cls, values: list[Any]) -> "JobObservation":
         """Return the observation whose fields `plain` returned."""
         observation = cls(LifeKey(*values[0]), *values[1:])
         observation.resized = tuple((instant, processors) for instant, processors in observation.resized)
+        if observation.got is not None:
+            observation.got = tuple(GpuType(name=name, gpus=gpus) for name, gpus in values[-1])
         return observation
 
 
 class Node(NamedTuple):
     """A node: its partitions, its processors, memory in MiB, GPUs by type, and the number of `usable` processors.
 
-    `held` processors are allocated. If no job may start on a node, only these are usable.
+    `held` processors are allocated. If no job may start on a node, only these are usable, and of its GPUs only those
+    that are allocated (`usable_gpus`).
     """
 
     name: str
@@ -98,6 +104,7 @@ class Node(NamedTuple):
     usable: int
     held: int = 0
     gpu_types: Mapping[str, int] = MappingProxyType({})
+    usable_gpus: Mapping[str, int] = MappingProxyType({})
 
     @property
     def has(self) -> dict[str, int]:

@@ -1,13 +1,14 @@
 """The published and the observed capacity of the pools of a cluster."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from shadowtime.services.follower.cluster.observation import JobObservation, Node
 from shadowtime.shared.accounting import MachineParts
 from shadowtime.shared.bounds import MAX_AMOUNT
 from shadowtime.shared.errors import LogViolation
-from shadowtime.shared.messages import CapacityChanged, MachineCapacity, PoolCapacity
+from shadowtime.shared.messages import OR, CapacityChanged, GpuType, MachineCapacity, PoolCapacity, needed
 from shadowtime.shared.quoting import quote, truncate
 
 
@@ -30,18 +31,21 @@ class ObservedCapacity:
         """
         nodes = list(nodes)
         self._learn(nodes)
-        sums = [[0, 0, 0] for _ in self.parts.pools]
+        types = self._published.types
+        sums = [[0] * (3 + len(names)) for names in types]
         configured = [0] * len(sums)
         for node in nodes:
             if (at := self.parts.of_node.get(node.name)) is not None:
                 configured[at] += node.processors
-                for place, value in enumerate((node.usable, node.memory, node.gpus)):
+                gpus = node.usable_gpus
+                of_types = (gpus.get(name, 0) for name in types[at])
+                for place, value in enumerate((node.usable, node.memory, sum(gpus.values()), *of_types)):
                     sums[at][place] += value
 
         self.configured = [max(pair) for pair in zip(configured, self.configured, strict=True)]
         self._seen = [
-            _managed(PoolCapacity(*amounts), published)
-            for amounts, published in zip(sums, self._published, strict=True)
+            _managed(PoolCapacity(processors, memory, gpus, tuple(of_types)), published)
+            for (processors, memory, gpus, *of_types), published in zip(sums, self._published, strict=True)
         ]
 
     def _learn(self, nodes: Sequence[Node]) -> None:
@@ -67,24 +71,32 @@ class ObservedCapacity:
         if (of_partition, of_node) != (self.parts.of_partition, self.parts.of_node):
             self.parts = self.parts._replace(of_partition=of_partition, of_node=of_node)
 
-    def see_pool(self, name: str, room: PoolCapacity) -> None:
-        """Set the observed capacity of a pool. Raise `ValueError` if there is no pool of that name."""
+    def see_pool(self, name: str, room: CapacityChanged) -> None:
+        """Set the observed capacity of a pool, at any time. Raise `ValueError` if there is no pool of that name."""
         at = next((at for at, pool in enumerate(self.parts.pools) if pool.name == name), None)
         if at is None:
             known = ", ".join(pool.name for pool in self.parts.pools)
             raise ValueError(f"no pool {quote(name)}; the machine has {truncate(known)}")
-        self._seen[at] = _managed(self._seen[at].changed(*room), self._published[at])
+        self._seen[at] = _managed(self._seen[at].changed(room, self._published.types[at]), self._published[at])
         self.configured[at] = max(self.configured[at], self._seen[at].processors)
 
     def changes(self, time: int) -> Iterator[CapacityChanged]:
         """Yield a change at `time` for each pool whose observed capacity is not published."""
         for pool, (published, seen) in enumerate(zip(self._published, self._seen, strict=True)):
             if published != seen:
-                yield CapacityChanged(time=time, pool=pool, **seen._asdict())
+                kinds = zip(self._published.types[pool], seen.of_types, strict=True)
+                yield CapacityChanged(
+                    time=time,
+                    processors=seen.processors,
+                    pool=pool,
+                    memory=seen.memory,
+                    gpus=seen.gpus,
+                    gpu_types=tuple(GpuType(name=name, gpus=gpus) for name, gpus in kinds) or None,
+                )
 
     def published(self, event: CapacityChanged) -> None:
         """Record a published change."""
-        self._published.change(event.pool or 0, PoolCapacity(event.processors, event.memory, event.gpus))
+        self._published.change(event)
 
     def unusable(self, observation: JobObservation) -> str | None:
         """Return the reason why a life cannot be published; None if it can."""
@@ -95,7 +107,7 @@ class ObservedCapacity:
             return "without processors"
         if observation.start is not None and observation.end is not None and observation.end < observation.start:
             return "ended before it started"
-        if not self.fits(observation, pool) and not _within(observation, self._seen[pool]):
+        if not self.fits(observation, pool) and not self._within(observation, pool):
             return "larger than its pool"
         if max(observation.nodes or 0, observation.memory or 0, observation.gpus or 0) > MAX_AMOUNT:
             return "larger than any machine"
@@ -104,21 +116,38 @@ class ObservedCapacity:
     def fits(self, observation: JobObservation, pool: int) -> bool:
         """Return whether a job fits into the published capacity of a pool, at present or at the log's opening."""
         try:
-            self._published.require(
-                "a job asks for", pool, (observation.processors, observation.memory, observation.gpus)
-            )
+            asked = observation.processors, observation.memory, observation.gpus
+            self._published.require("a job asks for", pool, asked, observation.gpu_type)
         except LogViolation:
             return False
         return True
 
+    def with_types(self, observation: JobObservation, pool: int | None) -> JobObservation:
+        """Return an observation with the type of GPUs that a job on one node got, if only its node tells the type."""
+        if pool is None or observation.got is not None or observation.start is None or not observation.gpus:
+            return observation
+        kind = self.parts.type_of_node.get(observation.node_list) if self._published.types[pool] else None
+        if kind is None or observation.nodes != 1:
+            return observation
+        return replace(observation, got=(GpuType(name=kind, gpus=observation.gpus),))
+
+    def _within(self, observation: JobObservation, pool: int) -> bool:
+        """Return whether a job fits into the observed capacity of a pool, which may not be published yet."""
+        types, gpus = self._published.types[pool], observation.gpus
+        if types and gpus and not {*filter(None, observation.gpu_type.split(OR))} <= {*types}:
+            return False
+        asked = observation.processors, observation.memory, gpus, *needed(types, observation.gpu_type, gpus)
+        amounts = zip(asked, self._seen[pool].amounts, strict=True)
+        return all(wanted is None or has is None or wanted <= has for wanted, has in amounts)
+
     def snapshot(self, *, seen: bool = False) -> list[list[int | None]]:
         """Return the published capacity as plain values, or with `seen` the observed one."""
-        return [list(room) for room in self._seen] if seen else self._published.snapshot()
+        return [list(room.amounts) for room in self._seen] if seen else self._published.snapshot()
 
     def restore(self, state: Sequence[Sequence[Any]], seen: Sequence[Sequence[Any]] | None = None) -> None:
         """Restore the capacities that `snapshot` returned. The observed one defaults to the published one."""
         self._published.restore(state)
-        self._seen = list(self._published) if seen is None else [PoolCapacity(*room) for room in seen]
+        self._seen = list(self._published) if seen is None else self._published.restored(seen)
 
 
 def _managed(room: PoolCapacity, published: PoolCapacity) -> PoolCapacity:
@@ -126,8 +155,3 @@ def _managed(room: PoolCapacity, published: PoolCapacity) -> PoolCapacity:
     return room._replace(
         memory=None if published.memory is None else room.memory, gpus=None if published.gpus is None else room.gpus
     )
-
-
-def _within(observation: JobObservation, room: PoolCapacity) -> bool:
-    asked = observation.processors, observation.memory, observation.gpus
-    return all(wanted is None or has is None or wanted <= has for wanted, has in zip(asked, room, strict=True))

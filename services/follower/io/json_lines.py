@@ -18,7 +18,16 @@ from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.accounting import LIFE, TASKS
 from shadowtime.shared.bounds import MAX_NAME_LENGTH
 from shadowtime.shared.errors import SettingsError, first_of
-from shadowtime.shared.messages import Amount, Count, FrozenModel, Outcome, PoolCapacity, Processors, Request
+from shadowtime.shared.messages import (
+    Amount,
+    CapacityChanged,
+    Count,
+    FrozenModel,
+    GpuTypes,
+    Outcome,
+    Processors,
+    Request,
+)
 from shadowtime.shared.quoting import plain, quote
 from shadowtime.shared.streaming import Route
 
@@ -59,6 +68,8 @@ class JobLine(FrozenModel):
     nodes: Amount | None = None
     memory: Amount | None = Field(None, description="MiB, of all its nodes")
     gpus: Amount | None = Field(None, description="of all its nodes")
+    gpu_type: Word = Field("", description="the type of GPU that it asks for")
+    got: GpuTypes | None = Field(None, description="once it runs, the GPUs that it got by type")
     whole_nodes: bool = False
     user: Word = ""
     account: Word = ""
@@ -78,6 +89,7 @@ class PoolLine(FrozenModel):
     processors: Count
     memory: Amount | None = None
     gpus: Amount | None = None
+    gpu_types: GpuTypes | None = Field(None, description="GPUs of each type; others stay as they were")
 
 
 class NowLine(FrozenModel):
@@ -122,7 +134,7 @@ def read_line(text: str) -> ParsedLine:
     if isinstance(line, NowLine):
         return ParsedLine(time=line.now, known=True)
     if isinstance(line, PoolLine):
-        return ParsedLine(pool=line.pool, room=PoolCapacity(line.processors, line.memory, line.gpus))
+        return ParsedLine(pool=line.pool, room=CapacityChanged(time=0, **line.model_dump(exclude={"pool"})))
     return ParsedLine([_observation(line)], time=max(line.submit, line.start or 0, line.end or 0))
 
 
@@ -133,12 +145,13 @@ def _observation(line: JobLine) -> JobObservation:
     if line.start is not None and line.end is not None and line.end < line.start:
         raise ValueError(f"end {line.end} is before start {line.start}")
     state: State = "waiting" if line.start is None else "suspended" if line.suspended else "running"
-    same = line.model_dump(exclude={"job", "task", "submit", "eligible", "held", "suspended"})
+    same = line.model_dump(exclude={"job", "task", "submit", "eligible", "held", "suspended", "got"})
     return JobObservation(
         LifeKey(line.job, -1 if line.task is None else line.task, line.submit),
         state if line.end is None else "over",
         eligible=None if line.held else line.eligible or line.submit,
         unlimited=line.limit is None,
+        got=line.got,
         **same,
     )
 

@@ -27,7 +27,7 @@ from shadowtime.shared.bounds import MAX_LINE_LENGTH
 from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.errors import FollowError, SettingsError, TraceError
 from shadowtime.shared.formatting import DAY
-from shadowtime.shared.messages import ClusterOpened, PoolCapacity
+from shadowtime.shared.messages import CapacityChanged, ClusterOpened
 from shadowtime.shared.quoting import truncate
 
 log = logging.getLogger("shadowtime.follow.lines")
@@ -45,7 +45,7 @@ class ParsedLine(NamedTuple):
 
     observations: Sequence[JobObservation] = ()
     pool: str | None = None
-    room: PoolCapacity | None = None
+    room: CapacityChanged | None = None
     time: int | None = None
     known: bool = False
 

@@ -48,7 +48,12 @@ def sinfo_rows(nodes: Iterable[Mapping[str, Any]], partitions: Iterable[Mapping[
         idle = answers.count_of(node.get("idle_cpus", node.get("alloc_idle_cpus")))
         counts = f"{held}/{idle}/{max(total - held - idle, 0)}/{total}"
         state = "+".join([*answers.words_of(node.get("state")), *answers.words_of(node.get("state_flags"))])
-        rest = (state, counts, answers.digits(node.get("real_memory")), answers.word(node.get("gres")))
+        rest = (
+            state,
+            counts,
+            answers.digits(node.get("real_memory")),
+            *(answers.word(node.get(name)) for name in ("gres", "gres_used")),
+        )
         rows += (
             [answers.word(node.get("name")), name, tiers.get(name, "0"), *rest]
             for name in answers.words_of(node.get("partitions"))

@@ -10,6 +10,7 @@ from shadowtime.shared.accounting import (
     Instants,
     gpu_type_of,
     gpu_types_of,
+    gpus_got,
     resources_of,
     seconds_of,
     whole_number,
@@ -28,7 +29,7 @@ FIELDS = (
 )
 """Fields that squeue is asked for. The two with free text come last."""
 
-NODE_FIELDS = ("NodeList", "PartitionName", "PriorityTier", "StateComplete", "CPUsState", "Memory", "Gres")
+NODE_FIELDS = ("NodeList", "PartitionName", "PriorityTier", "StateComplete", "CPUsState", "Memory", "Gres", "GresUsed")
 
 
 def squeue(end: str) -> tuple[str, ...]:
@@ -193,6 +194,7 @@ def _observation(values: Mapping[str, str]) -> JobObservation | None:
         blocked=state == "waiting"
         and (values["State"] == BOOTS or values["Reason"].split(" ")[0].strip("()") not in FREE),
         gpu_type=gpu_type_of(values["tres-alloc"])[:MAX_REASON],
+        got=gpus_got(values["tres-alloc"]) if begun else None,
         reason=reason_of(values["Reason"]) if state == "waiting" else "",
     )
     if status is None and state == "over":
@@ -277,7 +279,7 @@ def _rows(text: str) -> Iterator[list[str]]:
 
 
 def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
-    state, processors, memory, devices = values[:4]
+    state, processors, memory, devices, used = values[:5]
     counts = [whole_number(count) for count in processors.split("/")]
     if len(counts) != 4 or None in counts:
         expected = "expected allocated/idle/other/total"
@@ -286,9 +288,9 @@ def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
     words = words_of_state(state)
     if words & AWAKENED:
         words -= {"not_responding", "no_respond"}
-    usable = held if words & HELD_ONLY else total
-    gpus = gpu_types_of(devices)
-    return Node(name, tuple(partitions), total, whole_number(memory) or 0, sum(gpus.values()), usable, held, gpus)
+    gpus, size = gpu_types_of(devices), whole_number(memory) or 0
+    usable, usable_gpus = (held, gpu_types_of(used)) if words & HELD_ONLY else (total, gpus)
+    return Node(name, tuple(partitions), total, size, sum(gpus.values()), usable, held, gpus, usable_gpus)
 
 
 def words_of_state(state: str) -> set[str]:

@@ -23,22 +23,22 @@ from shadowtime.shared.distributions import mean_run_time
 from shadowtime.shared.errors import Unanswerable
 from shadowtime.shared.formatting import duration, percent
 from shadowtime.shared.messages import (
-    UNITS,
     Amount,
     ClusterOpened,
     Count,
     FrozenModel,
     JobSubmitted,
-    PoolCapacity,
     Probability,
     Processors,
     Request,
     RunTimePrediction,
     WaitBound,
     Whole,
+    needed,
     ratio,
+    units_of,
 )
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import plain, quote
 from shadowtime.shared.stages import AdvisedStart as Start
 from shadowtime.shared.stages import (
     BoundsWaits,
@@ -48,7 +48,6 @@ from shadowtime.shared.stages import (
     StageHandler,
     StageRun,
 )
-from shadowtime.shared.text import all_types
 
 RUN_TIME_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
@@ -68,6 +67,7 @@ class AdviceQuestion(FrozenModel):
     )
     memory: Amount | None = Field(default=None, description="MiB of memory that the job requests, on all its nodes")
     gpus: Amount | None = Field(default=None, description="GPUs that the job requests, on all its nodes")
+    gpu_type: OwnWord | None = Field(default=None, description="type of these GPUs; by default any type")
     risk: Share = Field(default=0.05, description="probability of being cut that the advised alternative has at most")
     moldable: bool = Field(default=False, description="whether it could run on other sizes, with the same work")
     run: RunName | None = Field(
@@ -83,6 +83,7 @@ class AdviceQuestion(FrozenModel):
             requested_time=shape.requested_time,
             memory=self.memory,
             gpus=self.gpus,
+            gpu_type=self.gpu_type,
             **place.fields(),
         )
 
@@ -229,9 +230,11 @@ def _predicted(
 
 
 def unconsidered(opened: ClusterOpened, job: JobSubmitted) -> str | None:
-    """Return what advice on a job does not consider: the types of its GPUs, if its pool has several."""
-    types = opened.pools[job.pool or 0].gpu_types if opened.pools and job.gpus else None
-    return all_types(types) if types else None
+    """Return what advice on a job does not consider: the type of its GPUs, if its pool has several."""
+    types = opened.pools[job.pool or 0].types if opened.pools and job.gpus and job.gpu_type is None else ()
+    if not types:
+        return None
+    return f"No type of GPU is named, so GPUs of any type count: {', '.join(map(plain, types))}."
 
 
 def _require_room(handler: StageHandler, job: JobSubmitted) -> int:
@@ -239,13 +242,16 @@ def _require_room(handler: StageHandler, job: JobSubmitted) -> int:
     at = job.pool or 0
     pools = handler.opened.pools
     where = f"pool {quote(pools[at].name)}" if pools and len(pools) > 1 else "the machine"
-    first = pools[at] if pools else PoolCapacity(handler.opened.processors)
-    sizes = {"processors": job.requested_processors, "memory": job.memory, "gpus": job.gpus}
-    for name, asked in sizes.items():
-        has = [amount for pool in (handler.capacities[at], first) if (amount := getattr(pool, name)) is not None]
-        if asked is not None and has and asked > max(has):
-            raise Unanswerable(422, f"the job requests {asked} {UNITS[name]}; {where} has {max(has)}", name)
-    return max(handler.capacities[at].processors, first.processors)
+    types, most = handler.capacities.types[at], handler.capacities.most(at)
+    asked = job.requested_processors, job.memory, job.gpus, *needed(types, job.gpu_type, job.gpus)
+    names = "processors", "memory", "gpus", *("gpu_type" for _ in types)
+    for name, unit, wanted, has in zip(names, units_of(types), asked, most, strict=True):
+        if wanted is not None and has is not None and wanted > has:
+            raise Unanswerable(422, f"the job requests {wanted} {plain(unit)}; {where} has {has}", name)
+    if types and job.gpus and job.gpu_type not in (None, *types):
+        reason = f"the job requests {quote(job.gpu_type or '')} GPUs; {where} has {', '.join(map(plain, types))}"
+        raise Unanswerable(422, reason, "gpu_type")
+    return most[0] or 0
 
 
 def predicted_job(handler: PredictsRunTimes, job: JobSubmitted, accepted: float, largest: int) -> PredictedJob:

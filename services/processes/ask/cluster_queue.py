@@ -50,6 +50,7 @@ class WaitingRow(FrozenModel):
     since: Whole = Field(description="when its wait began")
     place: Count | None = Field(description="jobs before it in the order of its pool; null if the site blocks it")
     waits_for: str = Field(description="what it waits for, as in the answer about one job; or `starting`")
+    gpu_type: str = Field(default="", description="the type of the GPUs that it waits for, if that is one type")
     starts: StartOutlook | None = Field(description="when it starts")
     why: str = Field(description="the reason in one sentence")
     site_reason: str = Field(default="", description="why it waits, as the site's own scheduler says; empty if unknown")
@@ -154,6 +155,7 @@ def _waiting(handler: ListsJobs, words: ClusterWords, wanted: Callable[[JobSubmi
             since=why.since,
             place=None if why.ahead is None else why.ahead.jobs,
             waits_for=why.state if why.waits_for is None else why.waits_for,
+            gpu_type=why.of_type or "",
             starts=why.starts,
             why=brief_of(why, words.job),
             site_reason=why.site_reason or "",

@@ -136,7 +136,7 @@ def _waiting_columns(answer: QueueAnswer, rows: Sequence[WaitingRow], width: int
             ["-" if one is None else _interval(until(one.earliest), until(one.latest)) for one in outlooks],
         ),
         TextColumn("95 %", 94, ["-" if one is None else until(one.by_95) for one in outlooks]),
-        TextColumn("REASON", 70, [REASONS.get(row.waits_for, row.waits_for) for row in rows], True),
+        TextColumn("REASON", 70, [_reason(row) for row in rows], True),
         *_site_says(rows, width),
         TextColumn(
             "START AT",
@@ -148,6 +148,12 @@ def _waiting_columns(answer: QueueAnswer, rows: Sequence[WaitingRow], width: int
         ),
         TextColumn("WHY", 10, [_cut(row.why, 60) for row in rows], True),
     ]
+
+
+def _reason(row: WaitingRow) -> str:
+    if row.waits_for == "gpus" and row.gpu_type:
+        return _cut(row.gpu_type, 12)
+    return REASONS.get(row.waits_for, row.waits_for)
 
 
 def _site_says(rows: Sequence[WaitingRow], width: int) -> list[TextColumn]:

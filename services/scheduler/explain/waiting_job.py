@@ -131,11 +131,15 @@ def waiting(
     }
     if what_if is not None and number in what_if.started:
         return fields | {"waits_for": "pass"}
-    for what, asks, total, free in zip(("processors", *pool.further), size, pool.amounts, line.idle, strict=True):
-        if asks > max(free, 0):
-            short = asks > total
-            fields |= {"waits_for": "capacity" if short else what, "asked": int(asks), "free": int(free)}
-            break
+    kinds = [*((what, None) for what in ("processors", *pool.further)), *(("gpus", name) for name in pool.types)]
+    lacking = [
+        (asks > total, {"asked": int(asks), "free": int(free), "resource": what, "of_type": of_type})
+        for (what, of_type), asks, total, free in zip(kinds, size, pool.amounts, line.idle, strict=True)
+        if asks > max(free, 0)
+    ]
+    if lacking:
+        short, first = min(lacking, key=lambda lack: lack[1]["resource"] == "gpus" and not lack[1]["of_type"])
+        fields |= {"waits_for": "capacity" if short else first["resource"], **first}
     else:
         fields["waits_for"] = "pass" if line.known and at < line.heads else "head"
 

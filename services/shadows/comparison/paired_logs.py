@@ -18,7 +18,6 @@ from shadowtime.shared.messages import (
     JobSuspended,
     JobWithdrawn,
     MachineCapacity,
-    PoolCapacity,
 )
 
 HOUR = 3_600
@@ -49,7 +48,7 @@ class PairedLogs:
     def real(self, event: Event) -> None:
         """Apply the next event of the cluster's log."""
         if isinstance(event, CapacityChanged):
-            self._capacities.change(event.pool or 0, PoolCapacity(event.processors, event.memory, event.gpus))
+            self._capacities.change(event)
             self.both.capacity(event.time, self._capacities.processors)
         elif event.time < self._takes_over:
             self._early(event)

@@ -140,7 +140,7 @@ def _changed(machine: MachineState, event: JobChanged, life: ShadowJob) -> None:
 def _started(machine: MachineState, event: JobStarted, life: ShadowJob) -> None:
     life.start, life.on, life.limit = moment(event), event.processors, event.limit
     life.job = life.job.model_copy(update={"blocked": None})
-    machine.place(life)
+    machine.place(life, event.gpu_types)
 
 
 def _suspended(machine: MachineState, event: JobSuspended, life: ShadowJob) -> None:

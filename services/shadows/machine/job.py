@@ -134,6 +134,7 @@ class ShadowJob:
             pool=job.pool,
             memory=job.memory,
             gpus=job.gpus,
+            gpu_type=job.gpu_type,
         )
 
     @property

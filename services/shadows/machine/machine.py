@@ -270,6 +270,7 @@ class TwinMachine:
             self._leave_machine(life, ended)
             self._caused.append(ended)
 
+        self._machine.allot(decided.starts)
         self._caused += [self._machine.carry_out(start, self._clock) for start in decided.starts]
 
     def _finish(self, life: ShadowJob) -> Event:

@@ -1,6 +1,6 @@
 """The state of a shadow's machine: its waiting jobs, its running jobs and the free processors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import Any
 
@@ -8,7 +8,7 @@ from shadowtime.services.shadows.machine.job import ShadowJob
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.cluster import FreeResources
 from shadowtime.shared.errors import ReplayError
-from shadowtime.shared.messages import CapacityChanged, ClusterOpened, JobStarted, Start
+from shadowtime.shared.messages import CapacityChanged, ClusterOpened, GpuType, JobStarted, Start, by_type
 
 NEVER = MAX_TIME + 1
 """Placeholder for the time of an event that never happens."""
@@ -18,51 +18,73 @@ class MachineState:
     """The waiting and the running jobs of a shadow, by number.
 
     A job that is suspended, or presumed to be over, is among the running jobs. Such a job holds its memory and GPUs,
-    but no processors. For a job that is presumed to be over, the pool is lent as much memory and as many GPUs as the
-    job holds. Otherwise such jobs could block the pool for ever.
+    but no processors. For a job that is presumed to be over, the pool is lent as much memory and as many GPUs, by type,
+    as the job holds. Otherwise such jobs could block the pool for ever.
     """
 
     def __init__(self, opened: ClusterOpened) -> None:
         self.waiting: dict[int, ShadowJob] = {}
         self.running: dict[int, ShadowJob] = {}
         self._resources = FreeResources(opened.processors, opened.pools or ())
-        self._lent = [[0, 0] for _ in self._resources.free]
+        self._lent = self._nothing_lent()
 
     def __contains__(self, job_number: int) -> bool:
         return job_number in self.waiting or job_number in self.running
 
+    def _nothing_lent(self) -> list[list[int]]:
+        """Return zeros for each pool: memory, GPUs, and GPUs of each type."""
+        return [[0] * (len(free) - 1) for free in self._resources.free]
+
     def resize(self, event: CapacityChanged) -> CapacityChanged:
         """Change the capacity of a pool. Return the event that the shadow emits: it includes what the pool is lent."""
-        memory, gpus = self._lent[event.pool or 0]
-        lent = {
+        memory, gpus, *of_types = self._lent[event.pool or 0]
+        lent: dict[str, Any] = {
             name: has + more
             for name, has, more in (("memory", event.memory, memory), ("gpus", event.gpus, gpus))
             if has is not None and more
         }
+        if event.gpu_types and any(of_types):
+            more_of = dict(zip(self._resources.capacity.types[event.pool or 0], of_types, strict=True))
+            lent["gpu_types"] = tuple(
+                kind.replaced(gpus=kind.gpus + more_of.get(kind.name, 0)) for kind in event.gpu_types
+            )
         event = event.model_copy(update=lent) if lent else event
         self._resources.change(event)
         return event
 
     def lend(self, now: int, *, exact: bool) -> Iterator[CapacityChanged]:
         """Lend each pool the memory and GPUs of its jobs that are presumed to be over. Yield changes. O(running)."""
-        lent = [[0, 0] for _ in self._lent]
+        lent = self._nothing_lent()
         for life in self.running.values():
             if life.freed is not None and (life.given_up or not exact):
                 of_pool = lent[life.job.pool or 0]
-                of_pool[0] += life.job.memory or 0
-                of_pool[1] += life.job.gpus or 0
+                holds = life.job.memory or 0, life.job.gpus or 0, *self._resources.held.get(life.job.job_number, ())
+                for at, amount in enumerate(holds):
+                    of_pool[at] += amount
         for pool, (room, before, after) in enumerate(zip(self._resources.capacity, self._lent, lent, strict=True)):
-            now_has = [
-                None if has is None else has + new - old for has, old, new in zip(room[1:], before, after, strict=True)
+            has_now = room.amounts[1:]
+            amounts = [
+                None if has is None else has + new - old for has, old, new in zip(has_now, before, after, strict=True)
             ]
             self._lent[pool] = after
-            if now_has != list(room[1:]):
-                memory, gpus = now_has
+            if amounts != list(has_now):
+                memory, gpus, *of_types = amounts
+                kinds = zip(self._resources.capacity.types[pool], of_types, strict=True)
                 change = CapacityChanged(
-                    time=now, processors=room.processors, memory=memory, gpus=gpus, pool=pool or None
+                    time=now,
+                    processors=room.processors,
+                    memory=memory,
+                    gpus=gpus,
+                    pool=pool or None,
+                    gpu_types=tuple(GpuType(name=name, gpus=count or 0) for name, count in kinds) or None,
                 )
                 self._resources.change(change)
                 yield change
+
+    def allot(self, starts: Iterable[Start]) -> None:
+        """Choose the GPUs of each type for jobs that start together."""
+        lives = (self.waiting.get(start.job_number) for start in starts)
+        self._resources.allot(life.job for life in lives if life is not None)
 
     def carry_out(self, decided: Start, now: int) -> JobStarted:
         """Start a job as decided, and return the event of its start.
@@ -80,19 +102,23 @@ class MachineState:
         if lacking := self._resources.lacking(execution.job, decided.processors):
             raise ReplayError(f"the policy starts job {decided.job_number} at {now} on {lacking} free")
         self.place(life)
-        return execution.started()
+        return self._resources.started(execution.job, execution.started())
 
-    def place(self, life: ShadowJob) -> None:
-        """Move a waiting job to the running jobs. It takes `life.on` processors, and its requested memory and GPUs."""
+    def place(self, life: ShadowJob, gpu_types: Sequence[GpuType] | None = None) -> None:
+        """Move a waiting job to the running jobs. It takes `life.on` processors, and its requested memory and GPUs.
+
+        `gpu_types` are its GPUs by type, if they are stated.
+        """
         number = life.job.job_number
         self.running[number] = self.waiting.pop(number)
-        self._resources.take(life.execution().job, life.on)
+        types = self._resources.capacity.types[life.job.pool or 0]
+        self._resources.take(life.execution().job, life.on, None if gpu_types is None else by_type(types, gpu_types))
 
     def remove(self, life: ShadowJob) -> None:
         """Remove a running job from the machine, and free its resources."""
         if life.freed is not None:
             self.give_processors(life)
-        self._resources.take(life.execution().job, life.on, -1)
+        self._resources.release(life.execution().job, life.on)
         del self.running[life.job.job_number]
 
     def wait_again(self, life: ShadowJob) -> None:
@@ -157,6 +183,7 @@ class MachineState:
             "running": [places[id(life)] for life in self.running.values()],
             "rooms": self._resources.capacity.snapshot(),
             "lent": self._lent,
+            "held": [[number, list(held)] for number, held in sorted(self._resources.held.items())],
             "free": [[None if amount == inf else amount for amount in free] for free in self._resources.free],
         }
 
@@ -165,5 +192,9 @@ class MachineState:
         self.waiting = {lives[at].job.job_number: lives[at] for at in state["waiting"]}
         self.running = {lives[at].job.job_number: lives[at] for at in state["running"]}
         self._resources.capacity.restore(state["rooms"])
-        self._lent = [list(lent) for lent in state.get("lent", self._lent)]
-        self._resources.free = [[inf if amount is None else amount for amount in free] for free in state["free"]]
+        self._resources.held = {number: tuple(held) for number, held in state.get("held", ())}
+        for pool, (free, room) in enumerate(zip(state["free"], self._resources.capacity, strict=True)):
+            known = [inf if amount is None else amount for amount in free]
+            self._resources.free[pool] = known + list(room.amounts[len(known) :])  # an older version lacks types
+        for lent, stored in zip(self._lent, state.get("lent", ()), strict=False):
+            lent[: len(stored)] = stored

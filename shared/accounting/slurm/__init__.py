@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from shadowtime.shared.accounting.slurm.sacct import SacctColumns
     from shadowtime.shared.accounting.slurm.sacct_values import (
         GOING_ON,
+        OF_TYPE,
         STATES,
         gpu_type_of,
+        gpus_got,
         limit_of,
         nodes_of,
         resources_of,

@@ -55,6 +55,7 @@ from shadowtime.shared.accounting.slurm.sacct_values import (
     GOING_ON,
     STATES,
     amount_of,
+    gpu_type_of,
     gpus_held,
     gpus_of_nodes,
     job_of,
@@ -66,6 +67,7 @@ from shadowtime.shared.accounting.slurm.sacct_values import (
     requested_memory,
     span,
     state_in,
+    types_in,
     whole,
 )
 from shadowtime.shared.errors import SettingsError, TraceError
@@ -97,6 +99,12 @@ TRES = ("AllocTRES", "ReqTRES")
 """Fields of trackable resources. Those that a job held count, or else those that it requested."""
 
 OTHER_FIELDS = ("JobID", "JobIDRaw", "State", "ReqMem", "ReqGRES")
+
+TYPE_WORDS: dict[str, tuple[str, Callable[[str], str]]] = {
+    "gpu_type": ("ReqTRES", gpu_type_of),
+    "gpu_got": ("AllocTRES", types_in),
+}
+"""Field and parser of each text about types of GPUs (`TYPES`)."""
 
 REPLACED = {
     "job_number": ("JobIDRaw", "JobID"),
@@ -369,6 +377,11 @@ class SacctColumns:
         self._override(kept, numbers)
         words = {name: kept.columns[field] for name, field in WORDS.items() if field in kept.columns}
         words |= {name: kept.mapped[name].words(word_of) for name in WORDS if name in kept.mapped}
+        words |= {
+            name: kept.columns[field].words(parse)
+            for name, (field, parse) in TYPE_WORDS.items()
+            if field in kept.columns
+        }
         words["job_id"] = CellColumn([""] * len(kept.lines)) if tasks is None else tasks.names
         federated = is_federated(numbers["job_number"])
         if federated.any():

@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable
 
 from shadowtime.shared.accounting import UNKNOWN, count_of, gpus_of, span_of, tasks_of, whole_number
-from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION
+from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION, MAX_NAME_LENGTH
 from shadowtime.shared.cluster import KILLED, LIMIT, RESIZED
+from shadowtime.shared.messages import MAX_GPU_TYPES, OR, GpuType
 
 STATES = {
     "COMPLETED": 1,
@@ -46,6 +47,9 @@ CODES = {
 
 CUT_OFF = re.compile(r",?(\.\.\.|\+\Z)")
 """Text in place of the rest of a list."""
+
+OF_TYPE = "gres/gpu:"
+"""Beginning of a trackable resource (TRES) that is GPUs of one type."""
 
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)\Z")
 _MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
@@ -181,8 +185,28 @@ def gpu_type_of(text: str) -> str:
     >>> gpu_type_of("billing=2,cpu=2,gres/gpu:a100=2,gres/gpu=2"), gpu_type_of("cpu=1,gres/gpu=2")
     ('a100', '')
     """
-    names = (part.partition("=")[0] for part in text.split(",") if part.startswith("gres/gpu:"))
-    return "+".join(sorted(name.removeprefix("gres/gpu:") for name in names))
+    return OR.join(kind.name for kind in gpus_got(text) or ())
+
+
+def gpus_got(text: str) -> tuple[GpuType, ...] | None:
+    """Return the GPUs of each type among trackable resources (TRES); None if no type is listed.
+
+    >>> gpus_got("cpu=2,gres/gpu:v100=1,gres/gpu:a100=2,gres/gpu=3"), gpus_got("gres/gpu=3")
+    ((GpuType(name='a100', gpus=2), GpuType(name='v100', gpus=1)), None)
+    """
+    listed = (part.removeprefix(OF_TYPE).partition("=") for part in text.split(",") if part.startswith(OF_TYPE))
+    counts = {name[:MAX_NAME_LENGTH].lower(): _bounded(whole_number(count) or 0) for name, _, count in listed}
+    kinds = [GpuType(name=name, gpus=gpus) for name, gpus in sorted(counts.items()) if gpus > 0]
+    return tuple(kinds[:MAX_GPU_TYPES]) or None
+
+
+def types_in(text: str) -> str:
+    """Return the part of a text of trackable resources (TRES) that `gpus_got` reads.
+
+    >>> types_in("cpu=2,gres/gpu:a100=2,gres/gpu=2")
+    'gres/gpu:a100=2'
+    """
+    return ",".join(part for part in text.split(",") if part.startswith(OF_TYPE))
 
 
 def memory_held(text: str) -> int:

@@ -30,6 +30,9 @@ def test_nothing_is_over_allocated_by_any_policy(
             machine.require_room(answer.event.starts)
         machine.see(event)
         if isinstance(event, JobStarted):
+            held = machine.running[event.job_number]
+            left = machine.free(held.pool)
+            assert all(left[name] >= 0 for name, size in held.size.items() if size and name in left), (event, left)
             started.add(event.job_number)
     assert started == {job.job_number for job in jobs}
     assert not machine.running
@@ -40,15 +43,19 @@ def test_nothing_is_over_allocated_by_any_policy(
 def test_nothing_is_over_allocated_whatever_real_clusters_do(log: tuple[ClusterOpened, list[Event]]) -> None:
     machine, chain = Occupancy(POOLS), Chain(log[0])
     chain.push(log[0])
+    scheduler: Any = chain.stages["scheduler"].handler
     for event in log[1]:
         answer = chain.push(event).event
         if isinstance(answer, Decided):
             machine.require_room(answer.starts)
         machine.see(event)
-    scheduler: Any = chain.stages["scheduler"].handler
+        held = [job.started.gpu_types or () for job in scheduler.jobs.running.values() if job.submitted.pool == 1]
+        sums = [sum(kind.gpus for kinds in held for kind in kinds if kind.name == name) for name in ("a100", "v100")]
+        left = [has - total for has, total in zip(scheduler.capacities[1].of_types, sums, strict=True)]
+        assert left == scheduler.pools[1].idle.tolist()[3:], event
     for pool in scheduler.pools:
         assert (len(pool.queue), len(pool.running), pool.used, pool.suspended) == (0, 0, 0, {})
-        assert pool.idle.tolist() == [pool.room.processors, *(getattr(pool.room, each) for each in pool.further)]
+        assert pool.idle.tolist() == pool.amounts
     assert not scheduler.places
 
 

@@ -18,13 +18,15 @@ from shadowtime.shared.messages.envelope import (
     JobSubmitted,
     SchedulingPoint,
 )
+from shadowtime.shared.messages.gpu_types import GpuType
 from shadowtime.shared.messages.machine_capacity import Pool
 from shadowtime.testing.workloads import workloads
 from tests.support.strategies.logs import OPENINGS, eventful
 
+A100, V100 = GpuType(name="a100", gpus=3), GpuType(name="v100", gpus=2)
 POOLS = (
     Pool(name="cpu", processors=8, nodes=4, memory=20),
-    Pool(name="gpu", processors=6, nodes=2, memory=16, gpus=4),
+    Pool(name="gpu", processors=6, nodes=2, memory=16, gpus=5, gpu_types=(A100, V100)),
     Pool(name="old", processors=4),
 )
 PROCESSORS = sum(pool.processors for pool in POOLS)
@@ -38,7 +40,10 @@ def resized(time: int, pool: int, eighths: int) -> CapacityChanged:
         name: None if has is None else has * eighths // 8
         for name, has in (("memory", whole.memory), ("gpus", whole.gpus))
     }
-    return CapacityChanged(time=time, pool=pool, processors=whole.processors * eighths // 8, **parts)
+    kinds = tuple(kind.replaced(gpus=kind.gpus * eighths // 8) for kind in whole.gpu_types or ())
+    return CapacityChanged(
+        time=time, pool=pool, processors=whole.processors * eighths // 8, gpu_types=kinds or None, **parts
+    )
 
 
 def nodes_leave(leaves: Sequence[tuple[int, int, int]]) -> list[CapacityChanged]:
@@ -66,7 +71,22 @@ def pooled_workloads(draw: st.DrawFn, /, **more: Any) -> Workload:
     columns |= {
         name: np.array(each) for name, each in (("pool", pools), ("memory", asked("memory")), ("gpus", asked("gpus")))
     }
-    return replace(jobs, columns=columns, processors=PROCESSORS, pools=POOLS)
+    return of_types(replace(jobs, columns=columns, processors=PROCESSORS, pools=POOLS), chance)
+
+
+def of_types(jobs: Workload, chance: Random) -> Workload:
+    """Return the jobs, some of which name a type of GPU, or both; of some the log says what they got."""
+    texts = ["a100", "v100", "a100+v100"]
+    named, had = [], []
+    for pool, gpus in zip(jobs.columns["pool"].tolist(), jobs.columns["gpus"].tolist(), strict=True):
+        fit = [at for at, most in enumerate((A100.gpus, V100.gpus, 5)) if pool == 1 and 0 < gpus <= most]
+        named.append(chance.choice([-1, *fit]))
+        kind = "a100" if named[-1] < 0 else texts[named[-1]].split("+")[0]
+        had.append(-1 if pool != 1 or gpus <= 0 or chance.random() < 0.5 else len(texts))
+        if had[-1] > 0:
+            texts.append(f"gres/gpu:{kind}={gpus}")
+    columns = dict(jobs.columns) | {"gpu_type": np.array(named, dtype=int), "gpu_got": np.array(had, dtype=int)}
+    return replace(jobs, columns=columns, texts=tuple(texts))
 
 
 def moved(events: Sequence[Event], chance: Random) -> list[Event]:

@@ -149,7 +149,8 @@ class Greedy(Policy):
     [
         ({"requested_processors": 5}, "starts job 2 on 5 processors; pool gpu has 3 free"),
         ({"requested_processors": 1, "memory": 16}, "starts job 2 on 16 MiB of memory; pool gpu has 12 free"),
-        ({"requested_processors": 1, "gpus": 4}, "starts job 2 on 4 GPUs; pool gpu has 2 free"),
+        ({"requested_processors": 1, "gpus": 4}, "starts job 2 on 4 GPUs; pool gpu has 3 free"),
+        ({"requested_processors": 1, "gpus": 2, "gpu_type": "a100"}, "job 2 on 2 a100 GPUs; pool gpu has 1 free"),
     ],
 )
 def test_a_policy_that_starts_too_much_is_named(
@@ -158,9 +159,11 @@ def test_a_policy_that_starts_too_much_is_named(
     monkeypatch.setitem(POLICIES.classes.data, "greedy", Greedy)
     run = StageRun(next(stage for stage in STAGES if stage.name == "scheduler"))
     first = JobSubmitted(time=0, job_number=1, requested_processors=3, requested_time=9, pool=1, memory=4, gpus=2)
+    first = first.replaced(gpu_type="a100")
     second = JobSubmitted(time=0, job_number=2, requested_time=9, pool=1, **asked)
     events: list[Event] = [opened("greedy"), first, second, SchedulingPoint(time=0)]
     answers = [run.push(Envelope(run="r", sequence=at, event=event)) for at, event in enumerate(events)]
     assert answers[-1] is not None
     assert isinstance(answers[-1].event, Rejected)
-    assert f"policy 'greedy' {reason}" in answers[-1].event.reason
+    assert answers[-1].event.reason.endswith(reason)
+    assert "policy 'greedy' starts" in answers[-1].event.reason

@@ -11,7 +11,7 @@ from shadowtime.services.scoreboard.waits_by_group import (
     WaitsByGroup,
     reasons_for_waiting,
 )
-from shadowtime.shared.messages import JobStarted, JobSubmitted, PoolCapacity
+from shadowtime.shared.messages import GpuType, JobStarted, JobSubmitted, MachineCapacity, Pool
 from shadowtime.shared.stages import RunningJob
 
 
@@ -39,15 +39,27 @@ def runs(processors: int, suspended: int | None = None, **fields: object) -> Run
 )
 def test_a_job_waits_for_the_first_reason_that_applies(waiting: JobSubmitted, reason: str) -> None:
     """Of two pools, the first has 2 of 8 processors and 50 of 100 MiB free, the second no GPU. One job is suspended."""
-    capacities = [PoolCapacity(8, 100, None), PoolCapacity(4, None, 2)]
+    pools = [Pool(name="cpu", processors=8, memory=100), Pool(name="gpu", processors=4, gpus=2)]
+    capacities = MachineCapacity(12, pools)
     running = [runs(6, memory=50), runs(2, suspended=5), runs(1, pool=1, gpus=2)]
     counts = reasons_for_waiting(capacities, [waiting], running)
     assert {name for name, count in counts.items() if count} == {reason}
     assert len(counts) == 6, "every reason that can apply is told, or a chart would not fall back to 0"
 
 
+@pytest.mark.parametrize(("kind", "reason"), [("a100", "too few GPUs free"), ("v100", "fits, others go first")])
+def test_a_job_waits_for_the_type_of_gpus_that_it_names(kind: str, reason: str) -> None:
+    """Of 2 a100 and 2 v100, a job that runs has both a100."""
+    types = GpuType(name="a100", gpus=2), GpuType(name="v100", gpus=2)
+    capacities = MachineCapacity(4, [Pool(name="gpu", processors=4, gpus=4, gpu_types=types)])
+    holds = runs(1, pool=0, gpus=2)
+    holds = holds._replace(started=holds.started.replaced(gpu_types=types[:1]))
+    counts = reasons_for_waiting(capacities, [job(processors=1, pool=0, gpus=1, gpu_type=kind)], [holds])
+    assert {name for name, count in counts.items() if count} == {reason}
+
+
 def test_a_machine_that_knows_no_memory_tells_of_none() -> None:
-    assert set(reasons_for_waiting([PoolCapacity(8)], [], [])) == {
+    assert set(reasons_for_waiting(MachineCapacity(8, ()), [], [])) == {
         "blocked by the site",
         "larger than the machine is now",
         "too few processors free",

@@ -9,7 +9,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from rich.console import Console
 
-from shadowtime.services.processes.ask.advice import Advice, unconsidered
+from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, _require_room, unconsidered
 from shadowtime.services.processes.ask.alternatives import (
     Alternative,
     AlternativeShape,
@@ -26,7 +26,9 @@ from shadowtime.services.processes.ask.tables import advice_table
 from shadowtime.services.processes.ask.words import JobPlace
 from shadowtime.shared.errors import Unanswerable
 from shadowtime.shared.messages.envelope import ClusterOpened, JobSubmitted
-from shadowtime.shared.messages.machine_capacity import GpuType, Pool
+from shadowtime.shared.messages.gpu_types import GpuType
+from shadowtime.shared.messages.machine_capacity import Pool
+from shadowtime.shared.stages.handler import StageHandler
 from tests.support.stored_runs import NAMED, Stored, asked
 
 
@@ -53,7 +55,7 @@ def test_what_is_told_of_a_job(stored: Stored) -> None:
     assert sum(each.advised for each in advice.alternatives) == 1
 
 
-def test_gpus_of_several_types_are_counted_together_and_it_says_so(stored: Stored) -> None:
+def test_advice_on_a_job_that_names_no_type_of_gpu_says_so(stored: Stored) -> None:
     types = (GpuType(name="a100", gpus=2), GpuType(name="v100", gpus=4))
     mixed, alike = (Pool(name="gpu", processors=8, gpus=6, gpu_types=each) for each in (types, None))
     job = JobSubmitted(time=0, job_number=1, requested_processors=1, gpus=2)
@@ -61,12 +63,36 @@ def test_gpus_of_several_types_are_counted_together_and_it_says_so(stored: Store
     def note(pool: Pool, asked: JobSubmitted = job) -> str | None:
         return unconsidered(ClusterOpened(time=0, cluster="c", processors=8, pools=(pool,)), asked)
 
-    assert note(mixed) == "GPUs of all types are counted together here (2 a100, 4 v100)."
+    assert note(mixed) == "No type of GPU is named, so GPUs of any type count: a100, v100."
+    assert note(mixed, job.replaced(gpu_type="a100")) is None
     assert note(alike) is None
     assert note(mixed, job.replaced(gpus=None)) is None
     output = StringIO()
     Console(file=output, width=100).print(advice_table(asked(), stored.advise().replaced(note=note(mixed))))
-    assert "GPUs of all types" in output.getvalue()
+    assert "GPUs of any type" in output.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("gpus", "kind", "reason"),
+    [
+        (2, "a100", None),
+        (3, "a100", "the job requests 3 a100 GPUs; the machine has 2"),
+        (1, "h100", "the job requests 'h100' GPUs; the machine has a100, v100"),
+        (7, None, "the job requests 7 GPUs; the machine has 6"),
+    ],
+)
+def test_advice_requires_gpus_of_the_type_that_is_named(gpus: int, kind: str | None, reason: str | None) -> None:
+    types = (GpuType(name="a100", gpus=2), GpuType(name="v100", gpus=4))
+    pool = Pool(name="gpu", processors=8, gpus=6, gpu_types=types)
+    handler = StageHandler(ClusterOpened(time=0, cluster="c", processors=8, pools=(pool,)))
+    question = AdviceQuestion(cluster="c", processors=1, requested_time=60, gpus=gpus, gpu_type=kind)
+    job = question.job(0, AlternativeShape(1, 60), JobPlace())
+    if reason is None:
+        assert _require_room(handler, job) == 8
+        return
+    with pytest.raises(Unanswerable) as error:
+        _require_room(handler, job)
+    assert error.value.reason == reason
 
 
 def test_asking_changes_nothing(stored: Stored) -> None:
