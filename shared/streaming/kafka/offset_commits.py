@@ -1,4 +1,4 @@
-"""What faust reads from Kafka and which offsets it commits: a consumer that hands over whole fetches.
+"""Records that faust reads from Kafka, and the offsets that it commits: a consumer that hands over whole fetches.
 
 Faust takes records out of a fetch one at a time. For each of them it makes tasks, waits for the first one to be done,
 and passes the record through a queue. This costs several times the work of a stage on the record. Membership of the
