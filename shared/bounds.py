@@ -100,6 +100,9 @@ MAX_JSON = 2**29
 """Bytes of JSON that is one object, once unpacked: a table, or the output of `sacct --json`. It takes several times
 this memory."""
 
+MAX_STREAMS = 2**16
+"""Streams of gzip, xz or bzip2 data, one after the other, in a packed log. Each takes time, even an empty one."""
+
 MAX_DICTIONARY = 2**28
 """Bytes of memory that unpacking may take. `xz -9` takes 65 MiB."""
 

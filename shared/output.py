@@ -1,13 +1,16 @@
 """Result files, which are written completely or not at all."""
 
+import csv
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import BinaryIO
 
 from shadowtime.shared.errors import OutputError, SettingsError
+from shadowtime.shared.quoting import json_text, table_cell
 
 STANDARD_OUTPUT = "-"
 
@@ -35,6 +38,25 @@ def require_suffix(option: str, path: Path | None, *suffixes: str) -> None:
     """
     if path is not None and path.suffix and not path.name.endswith(suffixes):
         raise SettingsError(f"{option} {path}: it is written as {' or '.join(suffixes)}; end its name so")
+
+
+def csv_text(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    r"""Return a table as CSV. Texts in it are harmless to spreadsheets and terminals.
+
+    >>> csv_text(["log", "mean"], [("=kth", 1.5), ("ctc", None)])
+    "log,mean\\n'=kth,1.5\\nctc,\\n"
+    """
+    text = StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(map(table_cell, head))
+    lines.writerows(map(table_cell, row) for row in rows)
+    return text.getvalue()
+
+
+def print_json(text: bytes) -> None:
+    """Write JSON to standard output, with a line end. Texts in it are harmless to terminals."""
+    sys.stdout.buffer.write(json_text(text) + b"\n")
+    sys.stdout.buffer.flush()
 
 
 @contextmanager

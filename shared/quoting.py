@@ -1,5 +1,7 @@
 """Truncation of quoted text from outside, so that reasons, headers and log lines are bounded in size."""
 
+import json
+import re
 from hashlib import sha256
 
 
@@ -21,6 +23,41 @@ def one_line(text: str) -> str:
     'kth\ufffd[2J is no cluster'
     """
     return text if text.isprintable() else plain(" ".join(text.splitlines()))
+
+
+_NOT_PLAIN = re.compile("[^\n\x20-\x7e]")
+
+
+def json_text(text: bytes) -> bytes:
+    r"""Return JSON with the same values, in which every unprintable character is an escape sequence.
+
+    JSON itself escapes only the first 32 characters. Terminals also obey others.
+
+    >>> json_text('{"kth":"\x9b2J\u202eé"}'.encode()).decode()
+    '{"kth":"\\u009b2J\\u202eé"}'
+    """
+    shown = text.decode()
+    if shown.isprintable():
+        return text
+    return _NOT_PLAIN.sub(lambda one: one[0] if one[0].isprintable() else json.dumps(one[0])[1:-1], shown).encode()
+
+
+_FORMULA = re.compile(r"\s*[=+@-].")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+
+
+def table_cell(value: object) -> object:
+    """Return a value as a cell of a CSV file. No terminal obeys it, and no spreadsheet calculates it as a formula.
+
+    A text that begins like a formula gets an apostrophe before it. Numbers stay as they are.
+
+    >>> [table_cell(value) for value in ("=cmd", "kth", "-1.5", -1.5, None)]
+    ["'=cmd", 'kth', '-1.5', -1.5, None]
+    """
+    if not isinstance(value, str):
+        return value
+    text = one_line(value)
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 QUOTED = 120

@@ -16,6 +16,7 @@ from shadowtime.replayer.campaign.grid import Cell, grid_of
 from shadowtime.replayer.campaign.logs import find_logs
 from shadowtime.replayer.campaign.tables import LogTable, as_latex, print_tables, tables_of
 from shadowtime.replayer.io import CLOCKS, in_processes, usable_cores
+from shadowtime.replayer.logs import write_columns
 from shadowtime.shared.cli import messages, say
 from shadowtime.shared.errors import ReplayError, SettingsError, reason_of
 from shadowtime.shared.formatting import duration
@@ -208,11 +209,11 @@ def on_dask(
 def write_files(done: Replayed, how: How) -> None:
     """Write the files that `how` names."""
     if how.csv is not None:
-        import pyarrow.csv
         import pyarrow.parquet
 
+        table = pyarrow.parquet.read_table(done.store.folder / "table.parquet")
         with result_file(how.csv) as file:
-            pyarrow.csv.write_csv(pyarrow.parquet.read_table(done.store.folder / "table.parquet"), file)
+            write_columns(file, how.csv, table.to_pydict())
 
     if how.latex is not None:
         with result_file(how.latex) as file:

@@ -8,6 +8,7 @@ import typer
 from shadowtime.replayer.reading_options import with_reading_options
 from shadowtime.shared.cli import application, lasting_imports, run_app, say
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.output import print_json
 from shadowtime.shared.quoting import one_line
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def check(
     if describe:
         facts["described"] = described(columns_of(trace))
     if as_json:
-        typer.echo(orjson.dumps(origin_of(log) | facts).decode())
+        print_json(orjson.dumps(origin_of(log) | facts))
     else:
         _print(facts)
 

@@ -1,6 +1,5 @@
 """Compare the schedule of another simulator with a policy's own: `shadowtime check-schedule LOG SCHEDULE`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +8,7 @@ import typer
 from shadowtime.replayer.options import Oversized, Sizes
 from shadowtime.replayer.reading_options import RewrittenRequests
 from shadowtime.shared.cli import application, lasting_imports, run_app, say
+from shadowtime.shared.output import print_json
 
 
 def check_schedule(
@@ -61,7 +61,7 @@ def check_schedule(
             "different": different,
             "first": None if first is None else first._asdict(),
         }
-        sys.stdout.write(orjson.dumps(origin_of(log) | summary).decode() + "\n")
+        print_json(orjson.dumps(origin_of(log) | summary))
     elif first is None:
         typer.echo(f"{schedule}: all {len(ours):,} jobs start as under {policy}")
     else:

@@ -1,6 +1,5 @@
 """Measure how close policies come to the real starts of a site: `shadowtime check-starts LOG --policy SPEC …`."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,6 +7,7 @@ import typer
 from shadowtime.replayer.options import Oversized
 from shadowtime.replayer.reading_options import with_reading_options
 from shadowtime.shared.cli import application, lasting_imports, run_app, say
+from shadowtime.shared.output import print_json
 
 if TYPE_CHECKING:
     from shadowtime.shared.accounting import Reading
@@ -60,7 +60,7 @@ def check_starts(
     ]
     if as_json:
         for row in rows:
-            sys.stdout.write(orjson.dumps(origin_of(log) | row._asdict()).decode() + "\n")
+            print_json(orjson.dumps(origin_of(log) | row._asdict()))
         return
 
     real = rows[0]

@@ -38,6 +38,7 @@ from shadowtime.replayer.simulation import Observer
 from shadowtime.shared.cli import program
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.output import STANDARD_OUTPUT, require_places, require_suffix, result_file
+from shadowtime.shared.quoting import json_text
 
 Item = TypeVar("Item")
 
@@ -111,7 +112,7 @@ class ResultFiles:
             write_columns(table, targets.results, result_columns(results))
         if (json := self._files["json"]) is not None:
             whole = documents if len(documents) > 1 else documents[0]
-            json.write(orjson.dumps(whole, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+            json.write(json_text(orjson.dumps(whole, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)))
         if (report := self._files["report"]) is not None:
             command = f"{program() or 'shadowtime replay'} {shlex.join(sys.argv[1:])}".rstrip()
             report.write(page(documents, command, in_parts(self.records, len(documents))).encode())

@@ -1,6 +1,5 @@
 """Print the scores of a live or finished run on the stream, from Redis: `shadowtime scores RUN`."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +7,7 @@ import typer
 
 from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.output import require_suffix
+from shadowtime.shared.output import print_json, require_suffix
 from shadowtime.shared.quoting import quote, truncate
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def scores(
         raise SettingsError(f"there is no run {quote(run)}; known: {known}")
     known_scores, age, opened = answer
     if json:
-        sys.stdout.buffer.write(known_scores.as_json() + b"\n")
+        print_json(known_scores.as_json())
         return
     console = Console(highlight=False, markup=False, emoji=False)
     if age is not None:

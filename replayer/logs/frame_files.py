@@ -1,10 +1,10 @@
 """Tables as files: Parquet if the name ends in `.parquet`, else comma-separated values."""
 
-import csv
 from collections.abc import Mapping, Sequence
-from io import StringIO
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from shadowtime.shared.output import csv_text
 
 PARQUET = ".parquet"
 
@@ -20,11 +20,7 @@ def require_parquet(*paths: Path | None) -> None:
 def write_columns(file: BinaryIO, path: Path, columns: Columns) -> None:
     """Write columns of equal length in the format of `path`. A column with only None is a column of missing numbers."""
     if not path.name.endswith(PARQUET):
-        text = StringIO()
-        lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(columns)
-        lines.writerows(zip(*columns.values(), strict=True))
-        file.write(text.getvalue().encode())
+        file.write(csv_text(columns, zip(*columns.values(), strict=True)).encode())
         return
 
     import pyarrow  # here: the import takes a third of a second

@@ -1,6 +1,5 @@
 """Find the smallest machine or the largest load that keeps a target: `shadowtime plan LOG --target TEXT`."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +8,7 @@ import typer
 from shadowtime.replayer.options import Oversized
 from shadowtime.replayer.reading_options import RewrittenRequests, with_reading_options
 from shadowtime.shared.cli import application, lasting_imports, run_app, say
+from shadowtime.shared.output import print_json
 
 if TYPE_CHECKING:
     from shadowtime.shared.accounting import Reading
@@ -65,7 +65,7 @@ def plan(
     if as_json:
         value = [{"policy": result.policy, "values": result.values, "interval": result.interval} for result in results]
         document = {"target": wanted.text, "of": "load in hundredths" if of_load else "processors", "policies": value}
-        sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        print_json(orjson.dumps(document, option=orjson.OPT_INDENT_2))
         return
     console = Console(highlight=False, emoji=False)
     console.print(plan_table(question, wanted, results, workload.name))

@@ -26,6 +26,7 @@ from shadowtime.shared.cli import (
     start_logging,
 )
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.output import print_json
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import topics
 
@@ -268,8 +269,10 @@ def ask(
         option = "" if error.parameter is None else f"--{error.parameter.replace('_', '-')}: "
         raise SettingsError(f"{option}{error.reason}") from None
 
-    if json or isinstance(answer.shown, str):
-        sys.stdout.buffer.write((answer.json if json else answer.shown).encode() + b"\n")
+    if json:
+        print_json(answer.json.encode())
+    elif isinstance(answer.shown, str):
+        sys.stdout.buffer.write(answer.shown.encode() + b"\n")
     else:
         Console(highlight=False, markup=False, emoji=False).print(answer.shown)
 

@@ -14,7 +14,7 @@ import typer
 
 from shadowtime.shared.cli import INTERRUPTED, SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app, start_logging
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import json_text, quote
 
 if TYPE_CHECKING:
     from shadowtime.services.processes.ask import QueueAnswer, QueueQuestion
@@ -71,7 +71,7 @@ def queue(
 
     def shown(answer: "QueueAnswer") -> str:
         if json:
-            return answer.as_json().decode() + "\n"
+            return json_text(answer.as_json()).decode() + "\n"
         if as_csv:
             return queue_csv(answer, sort)
         return "\n".join(queue_lines(answer, _width(), sort)) + "\n"

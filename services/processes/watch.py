@@ -17,7 +17,7 @@ from shadowtime.shared.cli import say
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.formatting import clock
 from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Event
-from shadowtime.shared.quoting import plain, quote
+from shadowtime.shared.quoting import json_text, plain, quote
 from shadowtime.shared.stages import DEAD_LETTERS
 from shadowtime.shared.streaming import Message, Settings, subscribe
 from shadowtime.shared.text import UNKNOWN, RunContext, Sentence, sentences
@@ -195,10 +195,10 @@ class Printer(Protocol):
 
 
 class JsonLines:
-    """An output of one line per message: an envelope unchanged, a dead letter as its headers and its text.
+    """An output of one line per message: an envelope as it is, a dead letter as its headers and its text.
 
-    JSON of one line is written unchanged, and JSON of several lines as one. Any other value is written as a JSON object
-    with its text as `value`.
+    Unprintable characters are escaped. Otherwise, JSON of one line is not changed, and JSON of several lines is written
+    as one. Any other value is written as a JSON object with its text as `value`.
     """
 
     def __init__(self, output: BinaryIO, topic: str) -> None:
@@ -211,7 +211,7 @@ class JsonLines:
     def show(self, messages: Sequence[SelectedMessage]) -> None:
         """Write messages, and flush the output."""
         for message, _ in messages:
-            self._output.write(self._of(message) + b"\n")
+            self._output.write(json_text(self._of(message)) + b"\n")
         self._output.flush()
 
 

@@ -1,12 +1,13 @@
 """Command line that compares a cluster with its shadows, from their state in Redis: `shadowtime twin CLUSTER`."""
 
-import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.output import print_json
 
 if TYPE_CHECKING:
     from shadowtime.services.shadows.comparison import StoredShadow
@@ -31,17 +32,16 @@ def twin(
         import orjson
         from rich.console import Console
 
-        from shadowtime.services.shadows.comparison import STORE, none_of, read, tables
+        from shadowtime.services.shadows.comparison import STORE, StoredShadowCache, none_of, tables
         from shadowtime.services.shadows.io import unix_time
         from shadowtime.shared.messages import FOLLOWED, run_name
         from shadowtime.shared.streaming import read_settings, reading
 
     settings = read_settings(context.args, "ask")
 
-    async def ask() -> "list[StoredShadow]":
+    async def ask() -> "Sequence[StoredShadow]":
         async with reading(settings, STORE) as reader:
-            saved = [(run, await reader.load(run)) for run in await reader.names()]
-            return [read(run, state.snapshot) for run, state in saved if state is not None]
+            return await StoredShadowCache(reader).shadows()
 
     every = asyncio.run(ask())
     chosen = [shadow for shadow in every if shadow.of(cluster)]
@@ -49,7 +49,7 @@ def twin(
         raise SettingsError(none_of(cluster, every))
     if json:
         documents = {shadow.name: shadow.compared.model_dump(mode="json") for shadow in chosen}
-        sys.stdout.buffer.write(orjson.dumps({"cluster": chosen[0].cluster, "shadows": documents}) + b"\n")
+        print_json(orjson.dumps({"cluster": chosen[0].cluster, "shadows": documents}))
         return
 
     console = Console(highlight=False, markup=False, emoji=False)

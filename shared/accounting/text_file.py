@@ -5,24 +5,26 @@ A folder is the log that its files make in the order of their names, such as acc
 
 import bz2
 import codecs
-import gzip
 import io
 import lzma
 import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import SEEK_END
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from shadowtime.shared.bounds import MAX_DICTIONARY, MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE
+from shadowtime.shared.bounds import MAX_DICTIONARY, MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE, MAX_STREAMS
 from shadowtime.shared.errors import TraceError
 
 PIECE = 1 << 20
 """Bytes unpacked at a time. Only this much of a log's text is in memory at once."""
+
+PACKED_PIECE = 1 << 16
+"""Bytes of a packed file that are read at a time."""
 
 HEAD = 1 << 16
 """Bytes at the beginning of a log that show its format."""
@@ -40,7 +42,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
-DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
+DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
 """Errors of libraries about compressed files."""
 
 
@@ -220,12 +222,14 @@ def _pieces_of(path: Path, piece_size: int) -> Iterator[bytes]:
         with path.open("rb") as file:
             begins = file.peek(8)[:8]
             packing = next((name for magic, name in PACKED.items() if begins.startswith(magic)), "")
-            with _unpacked(path, file, packing) as source:
+            with _unpacked(file, packing) as source:
                 first = source.read(piece_size)
                 decoder, piece = _decoder(first)
                 while first:
                     yield piece if decoder is None else decoder.decode(piece).encode(errors="surrogatepass")
                     first = piece = source.read(piece_size)
+    except TraceError as error:
+        raise TraceError(f"{path}: {error}") from None
     except DAMAGED as error:
         raise TraceError(f"{path}: truncated or damaged {packing} file: {error or type(error).__name__}") from error
     except OSError as error:
@@ -245,61 +249,100 @@ def _decoder(first: bytes) -> tuple[Any, bytes]:
 
 
 @contextmanager
-def _unpacked(path: Path, file: BinaryIO, packing: str) -> Iterator[Any]:
+def _unpacked(file: BinaryIO, packing: str) -> Iterator[Any]:
     """Yield a reader of the unpacked bytes of an open file."""
     if packing == "gzip":
-        yield gzip.GzipFile(fileobj=file)
+        yield io.BufferedReader(_Unpacker(file, _GzipMember))
     elif packing == "xz":
         yield io.BufferedReader(_Unpacker(file, lambda: lzma.LZMADecompressor(memlimit=MAX_DICTIONARY)))
     elif packing == "bzip2":
         yield io.BufferedReader(_Unpacker(file, bz2.BZ2Decompressor))
     elif packing == "zip":
-        with zipfile.ZipFile(file) as archive, archive.open(_only_member(path, archive)) as member:
+        with zipfile.ZipFile(file) as archive, archive.open(_only_member(archive)) as member:
             yield member
     elif packing == "zstd":
         try:
             import pyarrow  # here: the import takes a third of a second
         except ModuleNotFoundError:
-            raise TraceError(f"{path}: to read zstd files, pip install 'shadowtime[frames]', or run unzstd") from None
+            raise TraceError("to read zstd files, pip install 'shadowtime[frames]', or run unzstd") from None
         with pyarrow.CompressedInputStream(file, "zstd") as stream:
             yield stream
     else:
         yield file
 
 
-def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     """Return the only file in an archive. Folders, and what macOS adds, do not count."""
     members = [
         member for member in archive.infolist() if not member.is_dir() and not member.filename.startswith("__MACOSX/")
     ]
     if len(members) != 1:
-        raise TraceError(f"{path}: expected a zip archive with one file, found {len(members)}; unpack it first")
+        raise TraceError(f"expected a zip archive with one file, found {len(members)}; unpack it first")
     if members[0].flag_bits & 1:
-        raise TraceError(f"{path}: the file in the archive is encrypted; unpack it first")
+        raise TraceError("the file in the archive is encrypted; unpack it first")
     if members[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2):
-        raise TraceError(f"{path}: the file in the archive is compressed by an unusual method; unpack it first")
+        raise TraceError("the file in the archive is compressed by an unusual method; unpack it first")
     return members[0]
 
 
 class Decompressor(Protocol):
     """A decompressor of one stream, as in `bz2` and `lzma`."""
 
-    eof: bool
-    needs_input: bool
-    unused_data: bytes
+    @property
+    def eof(self) -> bool:
+        """Whether the end of the stream was reached."""
+        ...
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether more output needs more input."""
+        ...
+
+    @property
+    def unused_data(self) -> bytes:
+        """The bytes behind the stream."""
+        ...
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
         """Return the next bytes, at most `max_length`."""
         ...
 
 
-class _Unpacker(io.RawIOBase):
-    """Reader of the streams in a file, one after the other, with bounded memory. `LZMAFile` has no such bound."""
+class _GzipMember:
+    """A decompressor of one member of gzip data, with the interface of those in `bz2` and `lzma`."""
 
-    def __init__(self, file: BinaryIO, new: Any) -> None:
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(wbits=zlib.MAX_WBITS + 16)
+
+    @property
+    def eof(self) -> bool:
+        return self._stream.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._stream.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._stream.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        return self._stream.decompress(self._stream.unconsumed_tail + data, max(max_length, 0))
+
+
+class _Unpacker(io.RawIOBase):
+    """Reader of the streams in a file, one after the other, with bounded memory. `LZMAFile` has no such bound.
+
+    At the end of each stream, the bytes behind it are copied. So few bytes are read at a time, and the number of
+    streams is limited: a stream may be empty.
+    """
+
+    def __init__(self, file: BinaryIO, new: Callable[[], Decompressor]) -> None:
         self._file = file
         self._new = new
-        self._stream: Decompressor = new()
+        self._stream = new()
+        self._streams = 1
+        self._packed = 0
 
     def readable(self) -> bool:
         return True
@@ -308,12 +351,24 @@ class _Unpacker(io.RawIOBase):
         while True:
             data = b""
             if self._stream.eof:
-                data = self._stream.unused_data or self._file.read(PIECE)
-                if not data.strip(b"\0"):  # padding behind the last stream
-                    return 0
+                data = self._stream.unused_data.lstrip(b"\0")  # there may be padding behind a stream
+                while not data:
+                    if not (read := self._more()):
+                        return 0
+                    data = read.lstrip(b"\0")
+                self._streams += 1
+                if self._streams > MAX_STREAMS:
+                    raise TraceError(f"a packed log has at most {MAX_STREAMS:,} streams; unpack it first")
                 self._stream = self._new()
-            elif self._stream.needs_input and not (data := self._file.read(PIECE)):
+            elif self._stream.needs_input and not (data := self._more()):
                 raise EOFError("it ends in the middle of a stream")
             if piece := self._stream.decompress(data, len(target)):
                 target[: len(piece)] = piece
                 return len(piece)
+
+    def _more(self) -> bytes:
+        read = self._file.read(PACKED_PIECE)
+        self._packed += len(read)
+        if self._packed > MAX_LOG_SIZE:
+            raise TraceError(f"a packed log has at most {MAX_LOG_SIZE:,} bytes")
+        return read

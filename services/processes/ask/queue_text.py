@@ -1,8 +1,6 @@
 """The queue of a cluster as text: tables that fit the terminal, and CSV."""
 
-import csv
 from collections.abc import Callable, Iterator, Sequence
-from io import StringIO
 from typing import Any, NamedTuple
 
 from shadowtime.services.processes.ask.cluster_queue import QueueAnswer, RunningRow, WaitingRow
@@ -10,6 +8,7 @@ from shadowtime.services.processes.ask.questions import age_line
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.formatting import clock, duration
 from shadowtime.shared.messages import StartOutlook
+from shadowtime.shared.output import csv_text
 from shadowtime.shared.quoting import one_line
 
 SORTS: dict[str, Callable[[WaitingRow], Any]] = {
@@ -210,12 +209,10 @@ def queue_csv(answer: QueueAnswer, sort: str = "queue") -> str:
     def at(second: int | None) -> int | None:
         return None if second is None else answer.unix_start + second
 
-    text = StringIO()
-    out = csv.writer(text, lineterminator="\n")
-    out.writerow(CSV_COLUMNS)
+    rows = list[tuple[object, ...]]()
     for row in sorted(answer.waiting, key=SORTS[sort]):
         starts = row.starts or StartOutlook()
-        out.writerow(
+        rows.append(
             (
                 *(row.job_id, "waiting", row.user, row.partition, row.processors, row.requested_time),
                 *(at(row.since), answer.time - row.since),
@@ -226,8 +223,8 @@ def queue_csv(answer: QueueAnswer, sort: str = "queue") -> str:
     for run in answer.running:
         state = "suspended" if run.suspended else "running"
         request = run.job_id, state, run.user, run.partition, run.processors, run.limit
-        out.writerow((*request, *[None] * 8, at(run.started), at(run.expected_end), run.used, None))
-    return text.getvalue()
+        rows.append((*request, *[None] * 8, at(run.started), at(run.expected_end), run.used, None))
+    return csv_text(CSV_COLUMNS, rows)
 
 
 CSV_COLUMNS = (

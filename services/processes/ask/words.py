@@ -3,6 +3,7 @@
 Messages have numbers only. The follower stores the names in Redis. A reader resolves them where it shows them.
 """
 
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic
@@ -10,9 +11,11 @@ from typing import Any, NamedTuple, Protocol
 
 from shadowtime.shared.accounting import KINDS, POOL, REQUEUED, job_of, number_of
 from shadowtime.shared.bounds import MAX_INTEGER
-from shadowtime.shared.errors import StoreError, Unanswerable
+from shadowtime.shared.errors import StateAltered, StoreError, Unanswerable
 from shadowtime.shared.messages import FOLLOWED, SHADOW, ClusterOpened, FrozenModel, run_name
 from shadowtime.shared.quoting import plain, quote
+
+log = logging.getLogger("shadowtime.ask")
 
 NAMES_OF = "follow"
 """The prefix of the follower's keys in Redis, which have the names."""
@@ -233,7 +236,7 @@ class WordReader:
         self._kept: dict[str, tuple[float, ClusterWords]] = {}
 
     async def of(self, cluster: str, run: str) -> ClusterWords:
-        """Return the words of a run. A shadow has those of the run that it shadows.
+        """Return the words of a run. A shadow has those of the run that it shadows. Altered state has no words.
 
         Raises
         ------
@@ -246,7 +249,11 @@ class WordReader:
         until, words = self._kept.get(run, (0.0, NO_WORDS))
         began = monotonic()
         if began >= until:
-            words = ClusterWords(await self._reader.read_words(run))
+            try:
+                words = ClusterWords(await self._reader.read_words(run))
+            except (StateAltered, ValueError) as error:
+                words = NO_WORDS
+                log.warning("the names of a run cannot be read: %s", quote(str(error)), extra={"run": run})
             now = monotonic()
             self._keep(run, words, now + max(KEPT_SECONDS, (now - began) / READ_SHARE))
         return words

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from shadowtime.services.shadows.comparison.live_page import shadows_of
     from shadowtime.services.shadows.comparison.paired_logs import PairedLogs
     from shadowtime.services.shadows.comparison.schema import ClassResult, Comparison, Pair
-    from shadowtime.services.shadows.comparison.stored import STORE, StoredShadow, none_of, read
+    from shadowtime.services.shadows.comparison.stored import STORE, StoredShadow, StoredShadowCache, none_of, read
     from shadowtime.services.shadows.comparison.text import tables, verdict
 
 __getattr__ = lazy_exports(__name__)

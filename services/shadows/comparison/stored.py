@@ -117,8 +117,8 @@ class StoredShadowCache:
             self._rested = asyncio.get_running_loop().time() + REST_SECONDS
 
     async def _read(self, run: str, position: Position) -> _Seen:
-        state = await self._reader.load(run)
         try:
+            state = await self._reader.load(run)
             stored = await asyncio.to_thread(read, run, None if state is None else state.snapshot)
         except SnapshotMismatch as error:
             log.warning("skipped a shadow: %s", error, extra={"run": run})

@@ -27,7 +27,7 @@ rebuilt from Kafka.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -104,8 +104,8 @@ MAX_SEALED = 2_000
 LARGE_STATE = 1_000_000
 """Bytes of a snapshot or a journal above which their digest is computed in a thread."""
 
-WRONG_TYPES = ("WRONGTYPE", "hash value is not an integer")
-"""Redis' answers if a key or a field has a type that this store never gives it."""
+WRONG_TYPES = ("WRONGTYPE", "hash value is not an integer", "increment or decrement would overflow")
+"""Redis' answers if a key or a field has a type or a number that this store never gives it."""
 
 
 class RedisStore:
@@ -145,8 +145,7 @@ class RedisStore:
             log.error("%s: the names of the runs of partition %d are lost: %s", self._stage, partition, error)
             await self._ask(self._client.delete(key))
             return []
-        names = [member.decode(errors="replace") for member in members]
-        return sorted(name for name, member in zip(names, members, strict=True) if name.encode() == member)
+        return names_in(members)
 
     async def summaries(self, runs: Sequence[str]) -> Sequence[RunSummary | None]:
         """Return the summary of each run, in O(1) a run; None if nothing is stored of it.
@@ -266,6 +265,9 @@ class RedisStore:
         except (StateAltered, ValueError):
             await self._ask(self._client.delete(key))
             return await self.attempt(run, below)
+        if attempts < 1:  # more processes stopped working on the run than had begun, or somebody else wrote the count
+            await self._ask(self._client.delete(key))
+            return await self.attempt(run, below)
         return int(attempts)
 
     async def withdraw_attempt(self, run: str) -> None:
@@ -351,7 +353,7 @@ class RedisStore:
                 if future.done():
                     continue
                 if isinstance(answer, Exception):
-                    future.set_exception(_error_of(answer) if isinstance(answer, RedisError) else answer)
+                    future.set_exception(error_of(answer) if isinstance(answer, RedisError) else answer)
                 else:
                     future.set_result(answer)
 
@@ -451,13 +453,23 @@ class RedisStore:
         try:
             return await cast("Awaitable[Any]", pending)
         except (RedisError, OSError, TimeoutError) as error:
-            raise _error_of(error) from error
+            raise error_of(error) from error
         finally:
             self._free.release()
 
 
 def _text(stored: bytes | None) -> str | None:
     return None if stored is None else stored.decode(errors="replace")
+
+
+def names_in(members: Iterable[bytes]) -> list[str]:
+    r"""Return the names of runs in order, without those that are not UTF-8: this store has not written them.
+
+    >>> names_in([b"kth/easy", b"\xff", b"ctc/easy"])
+    ['ctc/easy', 'kth/easy']
+    """
+    names = ((member.decode(errors="replace"), member) for member in members)
+    return sorted(name for name, member in names if name.encode() == member)
 
 
 def _summary(fields: Sequence[bytes | None], outbox: int) -> RunSummary | None:
@@ -485,7 +497,7 @@ def _after(transaction: Transaction) -> RunState:
     )
 
 
-def _error_of(error: Exception) -> StoreError | StateAltered:
+def error_of(error: Exception) -> StoreError | StateAltered:
     """Return the error to raise for an error of Redis."""
     if isinstance(error, ResponseError) and any(kind in str(error) for kind in WRONG_TYPES):
         return StateAltered(reason_of(error))

@@ -18,16 +18,16 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from shadowtime.shared.errors import SnapshotMismatch, StoreError
+from shadowtime.shared.errors import SnapshotMismatch, StateAltered, StoreError
 from shadowtime.shared.messages import Envelope
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import Stage, StageRun
 from shadowtime.shared.streaming.protocols import RunState
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state.redis_client import connect
-from shadowtime.shared.streaming.state.redis_store import RedisStore
+from shadowtime.shared.streaming.state.redis_store import RedisStore, error_of, names_in
 
 Result = TypeVar("Result")
 
@@ -39,6 +39,10 @@ class Position:
     sequence: int
     offset: int
     output: bytes | None = None
+
+
+ALTERED = Position(-1, -1)
+"""The position of a run whose state cannot be read, because its stage has not written it so."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ class RedisReader(RedisStore):
         async def scan() -> set[bytes]:
             return {key async for key in self._client.scan_iter(match=prefix + b"*", count=1_000)}
 
-        return sorted(key.removeprefix(prefix).decode() for key in await self._ask(scan()))
+        return names_in(key.removeprefix(prefix) for key in await self._ask(scan()))
 
     async def read_words(self, run: str) -> dict[str, bytes]:
         """Return the read model of a run without the names of jobs, of which there may be a million."""
@@ -108,18 +112,18 @@ class RedisReader(RedisStore):
         return words
 
     async def positions(self, runs: Sequence[str]) -> Sequence[Position | None]:
-        """Return the stage's position in each of these runs; None for a run that is not known."""
+        """Return the stage's position in each of these runs; None for a run that is not known.
+
+        The position of a run whose state was altered is `ALTERED`. Only the methods that read this run raise an error.
+        """
         if not runs:
             return []
         pipeline = self._client.pipeline(transaction=False)
         for run in runs:
             pipeline.hmget(self._key(run, "state"), ["sequence", "offset"])
             pipeline.lindex(self._key(run, "outbox"), -1)
-        answers = await self._ask(pipeline.execute())
-        return [
-            None if sequence is None else Position(int(sequence), int(offset), output)
-            for (sequence, offset), output in zip(answers[::2], answers[1::2], strict=True)
-        ]
+        answers = await self._ask(pipeline.execute(raise_on_error=False))
+        return [_position(state, output) for state, output in zip(answers[::2], answers[1::2], strict=True)]
 
     async def journal_from(self, run: str, first: int) -> JournalEnd | None:
         """Return the journal from its entry `first` on, read in one transaction; None for a run that is not known."""
@@ -128,9 +132,29 @@ class RedisReader(RedisStore):
             ("LLEN", self._key(run, "journal")),
             ("LRANGE", self._key(run, "journal"), first, -1),
         )
-        if sequence is None:
+        position = _position((sequence, offset), None)
+        if position is None:
             return None
-        return JournalEnd(int(sequence), int(offset), int(sequence) - length, entries)
+        if position is ALTERED:
+            raise self._altered(run, "it has no position")
+        return JournalEnd(position.sequence, position.offset, position.sequence - length, entries)
+
+
+def _position(state: Any, output: Any) -> Position | None:
+    """Return the position in Redis' answers about a run, which may be errors."""
+    for answer in (state, output):
+        if isinstance(answer, Exception):
+            error = error_of(answer)
+            if isinstance(error, StateAltered):
+                return ALTERED
+            raise error from answer
+    sequence, offset = state
+    if sequence is None:
+        return None
+    try:
+        return Position(int(sequence), int(offset), output)
+    except (TypeError, ValueError):
+        return ALTERED
 
 
 @asynccontextmanager

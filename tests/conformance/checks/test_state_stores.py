@@ -355,3 +355,16 @@ def test_the_log_of_a_partition_is_remembered(check: Callable[[Check], None]) ->
         assert saved.log == "topic/0"
 
     check(work)
+
+
+@pytest.mark.parametrize("count", [str(2**63 - 1), str(-(2**63)), "1.5", "9" * 5_000, "x"])
+def test_a_count_that_no_process_has_written_begins_anew(empty_redis: Redis, count: str) -> None:
+    """Redis refuses to add 1 to 2^63 - 1: the stage took this for a failure of Redis, and waited for ever."""
+
+    async def work() -> None:
+        async with redis_store(empty_redis) as store:
+            with redis.Redis.from_url(empty_redis.url) as client:
+                client.hset("shadowtime:{stage}:attempts:run", "count", count)
+            assert [await store.attempt("run"), await store.attempt("run")] == [1, 2]
+
+    asyncio.run(work())

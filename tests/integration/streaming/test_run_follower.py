@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.shared.errors import SnapshotMismatch, StoreError
+from shadowtime.shared.errors import SnapshotMismatch, StateAltered, StoreError
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, JobSubmitted
 from shadowtime.shared.stages.handler import StageHandler
 from shadowtime.shared.stages.stage import Stage, StageRun
@@ -16,7 +16,7 @@ from shadowtime.shared.streaming.protocols import StateStore, Transaction
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state.redis_client import connect
 from shadowtime.shared.streaming.state.redis_store import RedisStore
-from shadowtime.shared.streaming.state.run_follower import Position, RedisReader, RunFollower, RunReader
+from shadowtime.shared.streaming.state.run_follower import ALTERED, Position, RedisReader, RunFollower, RunReader
 from shadowtime.stack.servers.servers import Redis
 from tests.support.memory_reader import MemoryReader
 
@@ -266,5 +266,35 @@ def test_a_user_who_may_only_read_is_enough(empty_redis: Redis) -> None:
             await asker.aclose()
             await owner.acl_deluser("asker")
             await owner.aclose()
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("part", "sequence"), [("state", None), ("outbox", None), ("state", "x"), ("state", "1"), ("state", "9" * 5_000)]
+)
+def test_altered_state_hides_no_other_run(empty_redis: Redis, part: str, sequence: str | None) -> None:
+    """One key of another type made every question about every run fail."""
+
+    async def work() -> None:
+        client = connect(Settings(redis_url=empty_redis.url))
+        try:
+            run, reader = Written(RedisStore(client, STAGE.name)), RedisReader(client, STAGE.name)
+            await run.add(3, snapshot=False)
+            prefix = f"shadowtime:{{{STAGE.name}}}"
+            await client.hset(f"{prefix}:state:evil", mapping={"sequence": "1"})
+            await client.delete(key := f"{prefix}:{part}:evil")
+            await (client.set(key, "x") if sequence is None else client.hset(key, "sequence", sequence))
+            await client.hset(prefix.encode() + b":state:\xff", "sequence", "1")
+            assert list(await reader.names()) == ["evil", "r"]
+            altered, own = await reader.positions(["evil", "r"])
+            assert altered == ALTERED
+            assert own is not None
+            assert own.sequence == run.state.sequence
+            assert await RunFollower(STAGE, reader, "r").ask(whole) == run.state.snapshot()
+            with pytest.raises(StateAltered, match="run 'evil' in Redis is not what this stage has stored"):
+                await RunFollower(STAGE, reader, "evil").ask(whole)
+        finally:
+            await client.aclose()
 
     asyncio.run(work())

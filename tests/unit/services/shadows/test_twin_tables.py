@@ -1,16 +1,19 @@
 """`shadowtime twin`: what is stored of shadows, as tables and sentences."""
 
+import asyncio
 import io
 
 import pytest
 from rich.console import Console
 
 from shadowtime.services.shadows.comparison.side_by_side import SideBySide
-from shadowtime.services.shadows.comparison.stored import read
+from shadowtime.services.shadows.comparison.stored import StoredShadowCache, read
 from shadowtime.services.shadows.comparison.text import tables
-from shadowtime.shared.errors import SnapshotMismatch
+from shadowtime.shared.errors import SnapshotMismatch, StateAltered
 from shadowtime.shared.formatting import clock
-from tests.support.stored_shadows import stored
+from shadowtime.shared.streaming.protocols import RunState
+from tests.support.memory_reader import MemoryReader
+from tests.support.stored_shadows import BEST, FCFS, keeping, stored
 
 
 def test_it_says_what_is_better_by_how_much_and_since_when() -> None:
@@ -52,3 +55,19 @@ def test_before_the_first_day_is_over_it_says_so() -> None:
 def test_what_is_damaged_is_named(damage: bytes) -> None:
     with pytest.raises(SnapshotMismatch, match="shadow 'kth/live/shadow/best' is damaged"):
         read("kth/live/shadow/best", damage)
+
+
+def test_an_altered_shadow_hides_no_other() -> None:
+    class Altered(MemoryReader):
+        async def load(self, run: str) -> RunState | None:
+            if run == FCFS:
+                raise StateAltered("its state is not what this stage has stored")
+            return await super().load(run)
+
+    async def shown() -> list[str]:
+        reader = Altered()
+        for run in (BEST, FCFS):
+            await keeping(reader, run, stored(2))
+        return [shadow.run for shadow in await StoredShadowCache(reader).shadows()]
+
+    assert asyncio.run(shown()) == [BEST]

@@ -140,6 +140,17 @@ def test_csv_has_every_job_and_number() -> None:
     assert all(row["limit_used"] for row in rows if row["state"] == "running")
 
 
+def test_no_text_in_csv_is_a_formula_or_obeyed_by_a_terminal() -> None:
+    answer = asked(stored(Crowded()))
+    evil = "=cmd|' /C calc'!A0\x1b[2J\u202e"
+    row = answer.waiting[0].replaced(site_reason=evil, user="@SUM(1)", partition="-5", why="+1\n=2")
+    shown = queue_csv(answer.replaced(waiting=(row,), running=()))
+    (read,) = csv.DictReader(StringIO(shown))
+    assert shown.replace("\n", "").isprintable()
+    assert read["site_reason"] == "'=cmd|' /C calc'!A0\ufffd[2J\ufffd"
+    assert (read["user"], read["partition"], read["why"]) == ("'@SUM(1)", "-5", "'+1 =2")
+
+
 def test_every_order_sorts() -> None:
     answer = asked(stored(Crowded()))
     assert tuple(SORTS) == ORDERS

@@ -16,7 +16,7 @@ from shadowtime.services.processes.ask.why import Explanations, JobQuestion, Why
 from shadowtime.services.processes.ask.words import ClusterWords, WordReader
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.names import Names
-from shadowtime.shared.errors import Unanswerable
+from shadowtime.shared.errors import StateAltered, Unanswerable
 from shadowtime.shared.messages.envelope import JobStarted
 from tests.support.echo_runs import write as write_bounds
 from tests.support.echo_stage import STAGE
@@ -149,3 +149,14 @@ def test_a_follower_stores_what_readers_need() -> None:
     again.asked(seen, 1)
     again.note_life(number_of(311, life=1), seen.key)
     assert not again.take_fresh()
+
+
+@pytest.mark.parametrize("names", [{"user:eve": b"x"}, {"requeued:y": b"1"}, {"pool:a": b"9" * 5_000}, None])
+def test_altered_names_are_numbers(names: Mapping[str, bytes] | None) -> None:
+    class Altered:
+        async def read_words(self, run: str) -> Mapping[str, bytes]:
+            if names is None:
+                raise StateAltered("WRONGTYPE")
+            return names
+
+    assert not asyncio.run(WordReader(Altered()).of("mine", "mine/live")).known
