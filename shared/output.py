@@ -44,7 +44,7 @@ def csv_text(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     r"""Return a table as CSV. Texts in it are harmless to spreadsheets and terminals.
 
     >>> csv_text(["log", "mean"], [("=kth", 1.5), ("ctc", None)])
-    "log,mean\\n'=kth,1.5\\nctc,\\n"
+    "log,mean\n'=kth,1.5\nctc,\n"
     """
     text = StringIO()
     lines = csv.writer(text, lineterminator="\n")
