@@ -63,6 +63,8 @@ def test_the_log_is_right_whatever_happens_to_nodes_jobs_and_partitions(
     report = reported(log, text, watcher.seen, watcher.ran) | {"done": dict(troubles.done)}
     (tmp_path / "report.json").write_text(json.dumps(report, indent=1, default=str))
     print(json.dumps({name: value for name, value in report.items() if not isinstance(value, list)}, indent=1))
+    for row in report["wrong"][:50]:
+        print(*(f"{name}: {value}" for name, value in row.items()), sep="\n  ")
     assert report["compared"] >= 1_000
     # a task that an array held back, cancelled within seconds: squeue never showed it, and sacct had it later
     assert [row for row in report["wrong"] if row["log"] or row["sacct"].start is not None] == []
