@@ -77,6 +77,10 @@ class Policy(Protocol):
         """
         return None
 
+    def named_order(self) -> str:
+        """Return the name of the order that `served` returns."""
+        return str(getattr(self.settings, "queue", None) or self.order_name)
+
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> "Sequence[Output]":
         """Return the decisions at a scheduling point, and reports: evaluated candidates, and skipped parts of the pass.
 

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         allotted,
         by_type,
         needed,
+        of_types,
     )
     from shadowtime.shared.messages.job_events import (
         CapacityChanged,

@@ -27,6 +27,15 @@ def by_type(types: Sequence[str], gpus: Iterable[GpuType]) -> tuple[int, ...]:
     return tuple(has.get(name, 0) for name in types)
 
 
+def of_types(types: Sequence[str], gpus: Iterable[int | None]) -> tuple[GpuType, ...] | None:
+    """Return the GPUs of each of these types as a message states them; None if there is no type.
+
+    >>> of_types(("a100", "v100"), (0, 2)), of_types((), ())
+    ((GpuType(name='a100', gpus=0), GpuType(name='v100', gpus=2)), None)
+    """
+    return tuple(GpuType(name=name, gpus=count or 0) for name, count in zip(types, gpus, strict=True)) or None
+
+
 def needed(types: Sequence[str], gpu_type: str | None, gpus: int | None) -> tuple[int, ...]:
     """Return the GPUs of each type that a waiting job needs. A job that names no type, or several, needs none of them.
 

@@ -8,7 +8,7 @@ from shadowtime.services.follower.cluster.observation import JobObservation, Nod
 from shadowtime.shared.accounting import MachineParts
 from shadowtime.shared.bounds import MAX_AMOUNT
 from shadowtime.shared.errors import LogViolation
-from shadowtime.shared.messages import OR, CapacityChanged, GpuType, MachineCapacity, PoolCapacity, needed
+from shadowtime.shared.messages import OR, CapacityChanged, GpuType, MachineCapacity, PoolCapacity, needed, of_types
 from shadowtime.shared.quoting import quote, truncate
 
 
@@ -38,14 +38,14 @@ class ObservedCapacity:
             if (at := self.parts.of_node.get(node.name)) is not None:
                 configured[at] += node.processors
                 gpus = node.usable_gpus
-                of_types = (gpus.get(name, 0) for name in types[at])
-                for place, value in enumerate((node.usable, node.memory, sum(gpus.values()), *of_types)):
+                typed = (gpus.get(name, 0) for name in types[at])
+                for place, value in enumerate((node.usable, node.memory, sum(gpus.values()), *typed)):
                     sums[at][place] += value
 
         self.configured = [max(pair) for pair in zip(configured, self.configured, strict=True)]
         self._seen = [
-            _managed(PoolCapacity(processors, memory, gpus, tuple(of_types)), published)
-            for (processors, memory, gpus, *of_types), published in zip(sums, self._published, strict=True)
+            _managed(PoolCapacity(processors, memory, gpus, tuple(typed)), published)
+            for (processors, memory, gpus, *typed), published in zip(sums, self._published, strict=True)
         ]
 
     def _learn(self, nodes: Sequence[Node]) -> None:
@@ -84,14 +84,13 @@ class ObservedCapacity:
         """Yield a change at `time` for each pool whose observed capacity is not published."""
         for pool, (published, seen) in enumerate(zip(self._published, self._seen, strict=True)):
             if published != seen:
-                kinds = zip(self._published.types[pool], seen.of_types, strict=True)
                 yield CapacityChanged(
                     time=time,
                     processors=seen.processors,
                     pool=pool,
                     memory=seen.memory,
                     gpus=seen.gpus,
-                    gpu_types=tuple(GpuType(name=name, gpus=gpus) for name, gpus in kinds) or None,
+                    gpu_types=of_types(self._published.types[pool], seen.of_types),
                 )
 
     def published(self, event: CapacityChanged) -> None:

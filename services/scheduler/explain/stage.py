@@ -7,7 +7,6 @@ from shadowtime.services.scheduler.explain.waiting_job import ServiceOrder, line
 from shadowtime.services.scheduler.explain.what_if import WhatIf
 from shadowtime.services.scheduler.handler import Scheduler, alone
 from shadowtime.services.scheduler.history import NOTHING_PREDICTED
-from shadowtime.services.scheduler.policies import Easy
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.services.scheduler.probabilistic import PassState
 from shadowtime.shared.bounds import MAX_DURATION
@@ -143,7 +142,7 @@ class Explaining(Scheduler):
             answers[pool] = PoolAnswers(line_of(pool, self.time, passes), what_if)
         line, what_if = answers[pool]
         advised = {} if self.opened.obeys(self.time) else why
-        fields = waiting(pool, line, number, self.time, passes, what_if, order_of(pool), brief=brief)
+        fields = waiting(pool, line, number, self.time, passes, what_if, pool.policy.named_order(), brief=brief)
         starts = self._starts(job, predicted, fields)
         return waits | advised | fields | {"starts": starts}
 
@@ -187,14 +186,6 @@ class Following(Explaining):
         """Record the decisions of the scheduler."""
         self.passes.decide(decided, obeyed=self.opened.obeys(decided.time))
         return envelope
-
-
-def order_of(pool: PoolScheduler) -> str:
-    """Return the policy's name for the order of its queue."""
-    policy = pool.policy
-    if isinstance(policy, Easy) and policy.own_rows:
-        return policy.name
-    return str(getattr(policy.settings, "queue", None) or policy.order_name)
 
 
 def _nothing(event: Event) -> None:

@@ -137,6 +137,10 @@ class Easy(InOrder, Policy):
         rows = self.rows(now, queue)
         return np.arange(len(queue)) if rows is None else rows
 
+    def named_order(self) -> str:
+        """Return the name of the order of the queue: the policy's own name if a subclass overrides `rows`."""
+        return self.name if self.own_rows else super().named_order()
+
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Start | CutShort]:
         """Return the starts of one pass: heads that fit, then backfilled candidates."""
         if not len(queue) or free < queue.least:  # the common case

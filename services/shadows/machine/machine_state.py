@@ -8,7 +8,7 @@ from shadowtime.services.shadows.machine.job import ShadowJob
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.cluster import FreeResources
 from shadowtime.shared.errors import ReplayError
-from shadowtime.shared.messages import CapacityChanged, ClusterOpened, GpuType, JobStarted, Start, by_type
+from shadowtime.shared.messages import CapacityChanged, ClusterOpened, GpuType, JobStarted, Start, by_type, of_types
 
 NEVER = MAX_TIME + 1
 """Placeholder for the time of an event that never happens."""
@@ -37,14 +37,14 @@ class MachineState:
 
     def resize(self, event: CapacityChanged) -> CapacityChanged:
         """Change the capacity of a pool. Return the event that the shadow emits: it includes what the pool is lent."""
-        memory, gpus, *of_types = self._lent[event.pool or 0]
+        memory, gpus, *typed = self._lent[event.pool or 0]
         lent: dict[str, Any] = {
             name: has + more
             for name, has, more in (("memory", event.memory, memory), ("gpus", event.gpus, gpus))
             if has is not None and more
         }
-        if event.gpu_types and any(of_types):
-            more_of = dict(zip(self._resources.capacity.types[event.pool or 0], of_types, strict=True))
+        if event.gpu_types and any(typed):
+            more_of = dict(zip(self._resources.capacity.types[event.pool or 0], typed, strict=True))
             lent["gpu_types"] = tuple(
                 kind.replaced(gpus=kind.gpus + more_of.get(kind.name, 0)) for kind in event.gpu_types
             )
@@ -68,15 +68,14 @@ class MachineState:
             ]
             self._lent[pool] = after
             if amounts != list(has_now):
-                memory, gpus, *of_types = amounts
-                kinds = zip(self._resources.capacity.types[pool], of_types, strict=True)
+                memory, gpus, *typed = amounts
                 change = CapacityChanged(
                     time=now,
                     processors=room.processors,
                     memory=memory,
                     gpus=gpus,
                     pool=pool or None,
-                    gpu_types=tuple(GpuType(name=name, gpus=count or 0) for name, count in kinds) or None,
+                    gpu_types=of_types(self._resources.capacity.types[pool], typed),
                 )
                 self._resources.change(change)
                 yield change

@@ -2,7 +2,6 @@
 
 from hypothesis import given
 
-from shadowtime.services.scheduler.explain.stage import order_of
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.shared.messages.decisions import Start
@@ -44,4 +43,4 @@ def test_explanations_name_its_order() -> None:
     """A policy that serves its queue in an order of its own says which; the others serve in order of submission."""
     for policy, order in (("lwf", "least work"), ("fcfs", "fcfs"), ("easy:queue=spf", "spf")):
         (pool,) = Scheduler(ClusterOpened(time=0, cluster="c", processors=4, policy=policy)).pools
-        assert order_of(pool) == order
+        assert pool.policy.named_order() == order
