@@ -201,11 +201,12 @@ class Troubles:
         self._background.append(thread)
 
 
+SACCT = ("sacct", "-anXDP", "-S", "now-1minutes", "-o", "JobID,Submit,Start,End")
 SQUEUE = ("squeue", "-har", "-t", "running", "-O", "JobArrayID:|,StartTime:|")
 
 
 class Watcher:
-    """Looks at sinfo every two seconds, and counts the usable processors of each pool by itself."""
+    """Looks at sinfo, squeue and sacct every two seconds, and counts the usable processors of each pool by itself."""
 
     POOLS: ClassVar = {f"n{number:02d}": 0 if number < 13 else (number - 11) // 2 for number in range(1, 17)}
     NOT = ("drain", "down", "fail", "maint", "reserved", "powering_down", "power_drain", "inval", "reboot_issued")
@@ -214,6 +215,8 @@ class Watcher:
         self.seen: list[tuple[float, dict[int, int]]] = []
         self.ran: set[tuple[str, int]] = set()
         """Array and task, or job, and start of what squeue has shown to run: accounting loses some of it."""
+        self.ended: set[tuple[str, int, int, int]] = set()
+        """Array and task, or job, submission, start and end of each row of sacct: Slurm rewrites some of them."""
         self._cluster = cluster
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -239,3 +242,5 @@ class Watcher:
                 listing = self._cluster.run("env", "SLURM_TIME_FORMAT=%s", *SQUEUE).split()
                 self.ran |= {(job, int(start)) for job, start in (line.split("|")[:2] for line in listing)}
                 self.seen.append(((before + time.time()) / 2, dict(usable)))
+                rows = (line.split("|") for line in self._cluster.run("env", "SLURM_TIME_FORMAT=%s", *SACCT).split())
+                self.ended |= {(job, *map(int, times)) for job, *times in rows if all(map(str.isdigit, times))}
