@@ -194,20 +194,19 @@ class QueueBounds:
         below, and at any quantile but its own.
         """
         tail = one_sided(confidence, side)
-        results = [
-            CurrentBound(*bound(grouping.groups, grouping.at(job), quantile, tail)) for grouping in self.groupings
-        ]
-        if side != "upper":
-            results = [
-                answer._replace(lower=lower_bound(grouping.groups, grouping.at(job), quantile, tail))
-                for grouping, answer in zip(self.groupings, results, strict=True)
-            ]
+        results = []
+        for grouping in self.groupings:
+            at = grouping.at(job)
+            seconds, count = bound(grouping.groups, at, quantile, tail)
+            lower = None if side == "upper" else lower_bound(grouping.groups, at, quantile, tail)
+            results.append(CurrentBound(seconds, count, lower, seconds))
         if "ensemble" in self._computed:
             results.append(results[self._ensemble.chosen()])
         if "conformal" in self._computed and quantile == self._settings.quantile and side == "upper":
-            results.append(CurrentBound(self._conformal.bound(now), len(self._conformal.history)))
+            seconds = self._conformal.bound(now)
+            results.append(CurrentBound(seconds, len(self._conformal.history), None, seconds))
         if self._young is None or side != "upper":
-            return [answer._replace(stated=answer.bound) for answer in results]
+            return results
         self._young.advance(now)
         least = self._young.least(quantile, confidence, now)
         return [
@@ -228,30 +227,31 @@ class QueueBounds:
         side: Side = "upper",
     ) -> list[WaitBound]:
         """Return the messages of the published bounds."""
-        need = dict.fromkeys(ALL, fewest_observations(quantile, confidence, side)) | {"conformal": MIN_WAITS}
         made = []
         for name, answer in zip(self._computed, results, strict=False):
+            if name not in self.published:
+                continue
             wanted = [answer.stated] * (side != "lower") + [answer.lower] * (side != "upper")
             reason = None
             if None in wanted:
                 young = None if self._young is None or answer.bound is None else self._young.reason
-                reason = young or f"not enough history: {answer.observations} of {need[name]} waits"
-            if name in self.published:
-                made.append(
-                    WaitBound(
-                        grouping=name,
-                        queue=self.queue,
-                        quantile=quantile,
-                        confidence=confidence,
-                        bound=None if side == "lower" else answer.stated,
-                        lower=answer.lower,
-                        side=None if side == "upper" else side,
-                        observations=answer.observations,
-                        reason=reason,
-                        young=True if self._young is not None and side == "upper" else None,
-                        starts_within=self._table(job, confidence, now) if name == "ensemble" else (),
-                    )
+                need = MIN_WAITS if name == "conformal" else fewest_observations(quantile, confidence, side)
+                reason = young or f"not enough history: {answer.observations} of {need} waits"
+            made.append(
+                WaitBound(
+                    grouping=name,
+                    queue=self.queue,
+                    quantile=quantile,
+                    confidence=confidence,
+                    bound=None if side == "lower" else answer.stated,
+                    lower=answer.lower,
+                    side=None if side == "upper" else side,
+                    observations=answer.observations,
+                    reason=reason,
+                    young=True if self._young is not None and side == "upper" else None,
+                    starts_within=self._table(job, confidence, now) if name == "ensemble" else (),
                 )
+            )
         return made
 
     def submit(self, job: JobSubmitted, results: list[CurrentBound]) -> bool:
