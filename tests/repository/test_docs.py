@@ -162,6 +162,8 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "sacct.txt").write_text(SACCT.read_text())
     (folder / "nodes.txt").write_text(NODES.read_text())
     (folder / "pbs.txt").write_text(PBS)
+    (folder / "server_priv" / "accounting").mkdir(parents=True)
+    (folder / "server_priv" / "accounting" / "20261122").write_text(PBS)
     (folder / "jobs.csv").write_text("queued_at,started_at,ended_at,time_limit,cores,owner\n100,110,170,60,4,eve\n")
     (folder / "traces").mkdir()
     for each in ARCHIVE.values():

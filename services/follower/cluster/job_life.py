@@ -63,6 +63,8 @@ class JobLife:
             return observation.life is None or observation.life <= self.restarts
         if observation.state == "waiting":
             return self.started is None and self.over is None
+        if self.over is not None and observation.start is not None and observation.start < self.over:
+            return True  # Slurm has moved its start: no later life starts before this one is over
         return observation.start is None or self.started is None or observation.start == self.started
 
     def runs_at(self, time: int | None, seen: JobObservation | None, *, shown: bool) -> bool:

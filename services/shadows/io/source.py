@@ -119,6 +119,7 @@ class ShadowSource:
         self._twin: TwinMachine | None = None
         self._consumer: AIOKafkaConsumer | None = None
         self._fetched: deque[Any] = deque()
+        self._answers: deque[Any] = deque()
         self._forget()
 
     def _forget(self) -> None:
@@ -129,6 +130,7 @@ class ShadowSource:
         self._already: deque[Event] = deque()
         self._placed = False
         self._fetched.clear()
+        self._answers.clear()
 
     @property
     def twin(self) -> TwinMachine:
@@ -216,11 +218,11 @@ class ShadowSource:
             self._placed = True
         twin = self.twin
         if twin.deciding or self._unanswered:
-            records = await consumer.getmany(own, timeout_ms=PATIENCE, max_records=PART)
-            for record in records.get(own, ()):
-                self._own_offset = record.offset + 1
-                if record.key == self._own_key and (envelope := Envelope.read(record.value)) is not None:
-                    self._take_answer(envelope)
+            if not self._answers:
+                records = await consumer.getmany(own, timeout_ms=PATIENCE, max_records=PART)
+                self._answers.extend(records.get(own, ()))
+            while self._answers and (twin.deciding or self._unanswered):  # after a restart, later answers are there too
+                self._take_answer(self._answers.popleft())
         else:
             if not self._fetched:
                 records = await consumer.getmany(real, timeout_ms=PATIENCE, max_records=PART)
@@ -245,8 +247,11 @@ class ShadowSource:
         self.twin.receive(envelope.event)
         self.paired.real(envelope.event)
 
-    def _take_answer(self, envelope: Envelope) -> None:
-        """Apply the answer of the stages to an event of this run."""
+    def _take_answer(self, record: Any) -> None:
+        """Apply a record of the partition of this run: the answer of the stages to one of its events."""
+        self._own_offset = record.offset + 1
+        if record.key != self._own_key or (envelope := Envelope.read(record.value)) is None:
+            return
         if envelope.sequence <= self._answered:
             return
         self._answered, event = envelope.sequence, envelope.event

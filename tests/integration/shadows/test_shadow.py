@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from shadowtime.shared.messages.envelope import JobStarted
+from shadowtime.shared.messages.envelope import ClusterClosed, JobStarted
 from shadowtime.shared.stages.topics import DEAD_LETTERS
 from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
@@ -48,6 +48,7 @@ def test_a_shadow_from_now_on_tells_what_happened_and_goes_on_by_itself(workers:
     found = {each.event.job_number: each.event.time for each in log if isinstance(each.event, JobStarted)}
     assert opened.obeyed_from == max(each.event.time for each in told(workers, REAL)) + 1  # type: ignore[union-attr]
     assert found == real
+    assert isinstance(log[-1].event, ClusterClosed)
 
 
 @pytest.mark.parametrize(
