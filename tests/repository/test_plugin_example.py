@@ -69,7 +69,7 @@ def test_the_page_shows_what_the_template_has(source: Path) -> None:
     assert blocks("python")[1:] == [(source / "shadowtime_example" / "usual_share.py").read_text()]
     (settings,) = blocks("toml")
     assert settings in (source / "pyproject.toml").read_text()
-    suite, order, _ = blocks("py")  # the last is no part of the template
+    suite, _, order, _ = blocks("py")  # the others are no part of the template
     assert suite in (source / "tests/test_plug_ins.py").read_text()
     assert order in (source / "shadowtime_example/tallest.py").read_text()
 
