@@ -126,6 +126,13 @@ def reported(log: Sequence[Envelope], text: str, watcher: Watcher) -> dict[str, 
     accounted, told = lives_accounted(text), lives_told(events)
     rows, lives = by_submission(accounted, arrays), by_submission(told, arrays)
     wrong, rewritten, overwritten = [], 0, 0
+    place = [FIELDS.index(name) for name in ("JobID", "Submit", "Partition", "Start", "State")]
+    fields = [[line.split("|")[at] for at in place] for line in text.splitlines()[1:]]
+    of_deleted = {
+        (job, int(submit))
+        for job, submit, partition, start, state in fields
+        if partition.startswith("fresh") and not start.isdigit() and state == "NODE_FAIL"
+    }
     stopped = {told[number] for number in suspended_to_the_end(events)}
     for key, life in rows.items():
         of_key = lives.get(key, [])
@@ -139,6 +146,8 @@ def reported(log: Sequence[Envelope], text: str, watcher: Watcher) -> dict[str, 
             and row.end > of_key[-1].end
         ):
             rewritten += 1
+        elif not of_key and (name_of(key), key[2]) in of_deleted:
+            continue  # the partition was deleted before anybody looked at sinfo: its jobs are left out, and counted
         elif not of_key or not alike(of_key[-1], row, of_key[:-1]):
             wrong.append({"job": key, "sacct": life[-1], "log": of_key})
     only = [

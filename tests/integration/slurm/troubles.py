@@ -243,4 +243,8 @@ class Watcher:
                 self.ran |= {(job, int(start)) for job, start in (line.split("|")[:2] for line in listing)}
                 self.seen.append(((before + time.time()) / 2, dict(usable)))
                 rows = (line.split("|") for line in self._cluster.run("env", "SLURM_TIME_FORMAT=%s", *SACCT).split())
-                self.ended |= {(job, *map(int, times)) for job, *times in rows if all(map(str.isdigit, times))}
+                self.ended |= {
+                    (job, int(submit), int(start), int(end))
+                    for job, submit, start, end in rows
+                    if start.isdigit() and end.isdigit()
+                }

@@ -117,6 +117,22 @@ def test_a_job_that_completes_just_after_the_clock_was_read_is_not_in_doubt() ->
     assert kinds(look(seen, 1795724130, over)) == [(JobEnded, 3813, 4121)]
 
 
+def test_a_start_that_slurm_has_moved_makes_no_second_life() -> None:
+    """Accounting has stated the end before a picture shows the job completing, with the later start."""
+    seen = mirror()
+    told = look(seen, 1795724090)
+    for at, line in (
+        (1795724110, ACCOUNTED.replace("PREEMPTED", "RUNNING").replace("1795724117|20", "Unknown|0")),
+        (1795724120, "3813|COMPLETED|1795724096|1795724096|1795724107|1795724117|10"),
+    ):
+        seen.take(rows(line), at)
+        seen.release(at - 1)
+        while seen.next_time() is not None:
+            told += seen.next_instant()
+    told += look(seen, 1795724125, job("3813|COMPLETING|1795724096|1795724096|1795724107|1795724117|0|0:10|n05"))
+    assert kinds(told) == [(JobSubmitted, 3813, 4096), (JobStarted, 3813, 4097), (JobEnded, 3813, 4117)]
+
+
 DEAD = "9|RUNNING|1795721762|1795721762|1795721763|1795722063|0|0:05|n08"
 """A job sent to a node whose slurmd is dead. Slurm requeues it, and the next life keeps the submission."""
 

@@ -10,6 +10,7 @@ from shadowtime.replayer.api.api import read_log
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.catalogue import configure
+from shadowtime.services.shadows.machine.machine import TwinMachine
 from shadowtime.services.shadows.options import ShadowOf, ShadowOptions
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages.envelope import (
@@ -87,6 +88,19 @@ def test_until_it_takes_over_what_happened_happens(log: Workload, replays: dict[
     before = [each for each in real[1:] if each.time < 60_000]
     assert shadow[1 : len(before) + 1] == before
     assert starts(shadow) != starts(real)
+
+
+def test_a_shadow_that_takes_over_a_closed_run_is_closed_once(replays: dict[str, list[Envelope]]) -> None:
+    opened, *real = told(replays["fcfs"])
+    assert isinstance(opened, ClusterOpened)
+    twin = TwinMachine(opened, exact=False, takes_over=real[-1].time + 1)
+    emitted: list[Event] = []
+    for event in real:
+        twin.receive(event)
+    while twin.next_time() is not None:
+        emitted += twin.next_instant()
+    assert emitted == real
+    assert twin.closed
 
 
 def starts(log: Sequence[Event]) -> dict[int, int]:
