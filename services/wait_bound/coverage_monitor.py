@@ -53,7 +53,8 @@ class LiveCoverage:
             self._covered -= self._last[0]
         self._last.append(int(covered))
         self._covered += covered
-        (low, high), before, share = self.band, self.place, self.share
+        low, high = self.band
+        before, share = self.place, self.share
         self.place = "below" if share < low else "above" if share > high else "within"
         self._unpublished += 1
         if self.place == before and self._unpublished < EVERY:

@@ -66,7 +66,7 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_page_shows_what_the_template_has(source: Path) -> None:
-    assert (source / "shadowtime_example" / "usual_share.py").read_text() in blocks("python")
+    assert blocks("python")[2:] == [(source / "shadowtime_example" / "usual_share.py").read_text()]
     (settings,) = blocks("toml")
     assert settings in (source / "pyproject.toml").read_text()
     suite, _, order, _ = blocks("py")  # the others are no part of the template
