@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         read_log,
         released,
         shared,
+        silence_reason,
         subscribe,
         topic_admin,
     )

@@ -22,6 +22,7 @@ from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.shared.errors import ShadowtimeError, Unanswerable
 from shadowtime.shared.messages import FOLLOWED, run_name
+from shadowtime.shared.streaming import silence_reason
 
 # The difference between two states of the page. A visitor applies it to the first state to get the second.
 
@@ -117,6 +118,8 @@ class LivePage:
         self._visitors: dict[asyncio.Transport, float] = {}
         self._news = asyncio.Event()
         self._ended = False
+        self.silence = 0.0
+        """Seconds since Kafka last answered."""
         self._states: dict[str | None, tuple[int, ClusterWords, dict[str, Any]]] = {}
 
     @property
@@ -174,7 +177,9 @@ class LivePage:
         return view, words, seen_by(viewer, view, words)
 
     async def _health(self, request: web.Request) -> web.Response:
-        return web.json_response({"healthy": True, "visitors": self.visitors})
+        reason = silence_reason(self.silence)
+        known = {"healthy": reason is None, "reason": reason, "visitors": self.visitors}
+        return web.json_response(known, status=200 if reason is None else 503)
 
     async def _queue(self, request: web.Request) -> web.Response:
         viewer = self._viewer(request)

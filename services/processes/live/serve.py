@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 
 from shadowtime.services.processes.ask import NAMES_OF, Gate, WordReader, advising
 from shadowtime.services.processes.live.asked import ShadowReader, asked
@@ -15,12 +15,12 @@ from shadowtime.shared.messages import Envelope
 from shadowtime.shared.stages import SCORES
 from shadowtime.shared.streaming import (
     Settings,
+    TopicFollower,
     address_of,
     listening,
     prepare_topics,
     reading_later,
     shutdown_event,
-    subscribe,
 )
 
 log = logging.getLogger("shadowtime.live")
@@ -92,8 +92,10 @@ async def serve_live(
 async def follow(settings: Settings, live: LivePage) -> None:
     """Apply the log of every run from its beginning on, for ever."""
     behind: dict[int, int] = {}
-    async with aclosing(subscribe(settings, SCORES, beginning=True)) as batches:
-        async for batch in batches:
+    async with TopicFollower(settings, SCORES, beginning=True) as follower:
+        while True:
+            batch = await follower.messages()
+            live.silence = follower.silence
             for message in batch:
                 behind[message.partition] = message.behind
                 envelope = Envelope.read(message.value)

@@ -58,7 +58,7 @@ async def run_metrics(settings: Settings) -> None:
         ended = shutdown_event()
         work = [asyncio.create_task(feed()) for feed in feeding]
         if settings.web_port:
-            pages = worker_pages(lambda: (True, {"stage": "metrics", "healthy": True}), health.registry)
+            pages = worker_pages(lambda: health.report(scores.silence), health.registry)
             await stack.enter_async_context(
                 listening(pages, settings.web_host, settings.web_port, split_names(settings.web_names))
             )

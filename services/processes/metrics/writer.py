@@ -84,6 +84,10 @@ STARTED = re.compile(rb"^process_start_time_seconds (\S+)", re.MULTILINE)
 MARK = b'"samples":['
 
 
+class _RefusedError(Exception):
+    """VictoriaMetrics refuses a request for good."""
+
+
 class MetricsWriter:
     """Writer of the scoreboard's samples to one VictoriaMetrics.
 
@@ -131,39 +135,57 @@ class MetricsWriter:
         self._reached = await self._follower.positions()
 
     async def write(self, records: Sequence[Any]) -> None:
-        """Write the samples of records. Return when the server has accepted them, or refused them for good."""
+        """Write the samples of records. Return when the server has accepted them, or refused them for good.
+
+        A refused batch is written by halves, so that only the records with refused samples are left out.
+        O(log records) requests for each of these.
+        """
         envelopes = [Envelope.read(record.value) for record in records if MARK in (record.value or b"")]
         lines, count = import_lines(envelope for envelope in envelopes if envelope is not None)
         if not count:
             return
-        response = await self._ask("POST", "api/v1/import", (400, 413), lines)
-        if response is None:
-            self._health.refused.inc(count)
-        else:
+        try:
+            await self._ask("POST", "api/v1/import", (400, 413), lines)
             self._health.written.inc(count)
+        except _RefusedError as error:
+            if len(records) > 1:
+                half = len(records) // 2
+                await self.write(records[:half])
+                await self.write(records[half:])
+                return
+            (record,) = records
+            log.error(
+                *("VictoriaMetrics refuses the samples of %s, partition %d, offset %d, which are left out: %s",),
+                *(record.topic, record.partition, record.offset, error),
+            )
+            self._health.refused.inc(count)
 
     async def _started(self) -> bytes | None:
         """Return the start time of the server, which differs after a restart; None if it does not report one."""
-        match = STARTED.search(await self._ask("GET", "metrics", (400, 404)) or b"")
+        try:
+            match = STARTED.search(await self._ask("GET", "metrics", (400, 404)))
+        except _RefusedError:
+            return None
         return match[1] if match else None
 
-    async def _ask(self, method: str, path: str, final: tuple[int, ...], body: bytes | None = None) -> bytes | None:
-        """Return the server's answer, after any number of retries. Return None if its status is one of `final`."""
+    async def _ask(self, method: str, path: str, final: tuple[int, ...], body: bytes | None = None) -> bytes:
+        """Return the server's answer, after any number of retries. Raise `_RefusedError` for a status in `final`."""
         backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
         while True:
             try:
                 async with self._session.request(method, path, data=body) as response:
                     text = await response.read()
                     if response.status < 300:
+                        self._health.answered()
                         return text
                     reason = f"{response.status} {text[:200].decode(errors='replace')}"
                     if response.status in final:
-                        log.error("VictoriaMetrics rejects %s: %s", path, reason)
-                        return None
+                        self._health.answered()
+                        raise _RefusedError(reason)
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 reason = reason_of(error)
 
             pause = backoff.pause()
             log.warning("VictoriaMetrics did not accept %s: %s; retrying in %.1f s", path, reason, pause)
-            self._health.retries.inc()
+            self._health.failed(reason)
             await asyncio.sleep(pause)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Message,
         Offsets,
         TopicFollower,
+        silence_reason,
         subscribe,
     )
 

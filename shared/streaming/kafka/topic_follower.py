@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
@@ -23,6 +24,18 @@ POSITION_SECONDS = 2.0
 Offsets = dict[Any, int]
 """The next offset to read, by partition."""
 
+SILENT_SECONDS = 30.0
+"""Seconds without an answer of Kafka after which a process that follows a topic is not healthy."""
+
+
+def silence_reason(seconds: float) -> str | None:
+    """Return why a process is not healthy that Kafka has not answered for so long; None if this is no reason.
+
+    >>> silence_reason(2.5), silence_reason(95.2)
+    (None, 'Kafka has not answered for 95 s')
+    """
+    return f"Kafka has not answered for {seconds:.0f} s" if seconds > SILENT_SECONDS else None
+
 
 class KafkaFollower:
     """The base of the followers: an asynchronous context manager that raises `BusError` if Kafka cannot be used."""
@@ -31,6 +44,9 @@ class KafkaFollower:
         self._settings = settings
         self._topic = topic
         self._consumer = consumer
+        self._began = time.time()
+        self.silence = 0.0
+        """Seconds since Kafka last answered, with records or without, for the partition that waits longest."""
 
     async def __aenter__(self) -> Self:
         try:
@@ -59,6 +75,7 @@ class KafkaFollower:
             If Kafka refuses to deliver them. While Kafka is unreachable there are just none.
         """
         fetched = await self._consumer.getmany(timeout_ms=int(1000 * seconds), max_records=most)
+        self.silence = 0.0 if fetched else self._silence()  # while records wait here, nothing is asked of Kafka
         return [record for records in fetched.values() for record in records]
 
     async def try_next_batch(self, most: int, seconds: float) -> Sequence[Any]:
@@ -68,6 +85,11 @@ class KafkaFollower:
         except KafkaError as error:
             log.warning("%s: %s; trying again", self._topic, reason_of(error))
             return []
+
+    def _silence(self) -> float:
+        answers = [self._consumer.last_poll_timestamp(tp) for tp in self._consumer.assignment()]
+        oldest = min((self._began if answer is None else answer / 1000 for answer in answers), default=self._began)
+        return max(0.0, time.time() - oldest)
 
     def behind(self, tp: TopicPartition, offset: int) -> int:
         """Return the known number of records in a partition from an offset on."""
@@ -98,6 +120,18 @@ class TopicFollower(KafkaFollower):
     async def skip(self) -> None:
         """Go to the end of the topic. Records before it are skipped."""
         await self._consumer.seek_to_end()
+
+    async def messages(self) -> "Sequence[Message]":
+        """Return the next messages; none if none arrive within a second. Raise `KafkaError` as `next_batch` does."""
+        return [
+            Message(
+                record.value or b"",
+                {name: (value or b"").decode(errors="replace") for name, value in record.headers},
+                record.partition,
+                self.behind(TopicPartition(self._topic, record.partition), record.offset + 1),
+            )
+            for record in await self.next_batch(MAX_AT_ONCE, POLL_SECONDS)
+        ]
 
 
 class GroupFollower(KafkaFollower):
@@ -180,12 +214,4 @@ async def subscribe(
     """
     async with TopicFollower(settings, topic, beginning=beginning) as follower:
         while True:
-            yield [
-                Message(
-                    record.value or b"",
-                    {name: (value or b"").decode(errors="replace") for name, value in record.headers},
-                    record.partition,
-                    follower.behind(TopicPartition(topic, record.partition), record.offset + 1),
-                )
-                for record in await follower.next_batch(MAX_AT_ONCE, POLL_SECONDS)
-            ]
+            yield await follower.messages()

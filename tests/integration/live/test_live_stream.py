@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -63,6 +64,16 @@ def test_several_runs_over_kafka_are_followed_to_their_ends(kafka: Kafka, tmp_pa
     asyncio.run(go())
 
 
+async def health(session: aiohttp.ClientSession, address: str, status: int) -> str | None:
+    """Return the reason on the page /health once it has this status."""
+    while True:
+        async with session.get(address + "health") as response:
+            if response.status == status:
+                reason: str | None = (await response.json())["reason"]
+                return reason
+        await asyncio.sleep(0.2)
+
+
 @pytest.mark.nightly
 def test_it_goes_on_when_kafka_comes_back(tmp_path: Path) -> None:
     require(Kafka)
@@ -76,9 +87,10 @@ def test_it_goes_on_when_kafka_comes_back(tmp_path: Path) -> None:
                 if state.get("time") == log[199].event.time:
                     break
             await asyncio.to_thread(broker.kill)
-            async with session.get(address + "health") as response:
-                assert response.status == 200
+            reason = await health(session, address, 503)
+            assert re.fullmatch(r"Kafka has not answered for 3\d s", reason or "")
             await asyncio.to_thread(broker.start)
+            assert await health(session, address, 200) is None
             await publish(settings, log[200:])
             async for state in states(session, address):
                 if state["closed"]:

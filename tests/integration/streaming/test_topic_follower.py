@@ -75,6 +75,33 @@ def follow_everything(settings: Settings) -> None:
     asyncio.run(go())
 
 
+def test_the_silence_of_kafka_is_known_until_it_answers(tmp_path: Path) -> None:
+    require(Kafka)
+
+    async def go(kafka: Kafka) -> None:
+        settings = Settings(kafka_bootstrap=kafka.address)
+        await topic_admin.prepare_topics(settings)
+        await publish(settings, b"1")
+        async with TopicFollower(settings, TOPIC, beginning=True) as follower, asyncio.timeout(PATIENCE):
+            assert await next_values(follower, 1) == [b"1"]
+            while True:
+                await follower.next_batch(10, 0.2)
+                if follower.silence < 1.0:
+                    break
+            kafka.pause()
+            while follower.silence < 3.0:
+                assert not await follower.next_batch(10, 0.2)
+            kafka.resume()
+            while follower.silence > 1.0:
+                await follower.next_batch(10, 0.2)
+            await publish(settings, b"2")
+            assert await next_values(follower, 1) == [b"2"]
+            assert follower.silence == 0.0
+
+    with Kafka(tmp_path / "kafka") as kafka:
+        asyncio.run(go(kafka))
+
+
 def test_a_topic_that_is_not_there_is_told(kafka: Kafka) -> None:
     settings = Settings(kafka_bootstrap=kafka.address)
 
