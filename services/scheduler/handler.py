@@ -138,6 +138,8 @@ class Scheduler(StageHandler):
 
         self.seeing = [pool for pool in self.pools if pool.policy.sees_all] if len(self.pools) > 1 else []
         """Pools whose policies also observe the jobs of other pools."""
+        for pool in self.seeing[1:]:
+            pool.policy.share(self.pools[0].policy)
         self.places: dict[int, PoolScheduler] = {}
         """The pool of each job in the system, by job number."""
         self.blocked: dict[int, Predicted] = {}

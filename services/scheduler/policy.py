@@ -116,12 +116,23 @@ class Policy(Protocol):
         """Update the state by an event of a job in another pool. Only called if `sees_all`."""
         return  # not abstract
 
+    def share(self, first: Any) -> None:
+        """Use the state about the whole machine that `first` keeps, the policy of the first pool, instead of its own.
+
+        Only called if `sees_all`, after `open`, on machines with several pools. Most policies need not.
+        """
+        return  # not abstract
+
     def snapshot(self) -> Any:
         """Return the whole state as plain values; None without state."""
         return None
 
+    def own_snapshot(self) -> Any:
+        """Return the state without what it shares with the policy of the first pool."""
+        return self.snapshot()
+
     def restore(self, state: Any) -> None:
-        """Restore the state that `snapshot` returned."""
+        """Restore the state that `snapshot` or `own_snapshot` returned."""
 
 
 def start(queue: Queue, row: int, reason: Reason) -> Start:

@@ -373,7 +373,7 @@ class PoolScheduler:
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state, without the capacity, as plain values."""
         return {
-            "policy": self.policy.snapshot(),
+            "policy": self.policy.own_snapshot() if self.policy.pool else self.policy.snapshot(),
             "histograms": self.histograms.snapshot(),
             "queue": self.queue.snapshot(),
             "fractions": list(self.queue.fractions.items()),

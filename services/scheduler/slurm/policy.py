@@ -139,6 +139,10 @@ class Slurm(Policy):
     def __init__(self, settings: SlurmSettings) -> None:
         self.settings = settings
         self.priorities = Priorities(settings, 1, 0)
+        """All jobs of the machine; shared by the policies of all pools."""
+        self.processors = 0
+        self.calculations = 0
+        """The calculations of priorities that this pool has noted."""
         self.times = Times(settings)
         self.weighs = any(getattr(settings, name) for name in SlurmSettings.model_fields if name.startswith("weight_"))
         """Whether any weight is above 0. If not, priorities never change."""
@@ -152,7 +156,8 @@ class Slurm(Policy):
 
     def open(self, opened: ClusterOpened) -> None:
         """Record the pool's size and reservations and the Unix time of second 0; seed the random numbers by the run."""
-        self.priorities = Priorities(self.settings, opened.processors, opened.unix_start)
+        self.processors = opened.processors
+        self.priorities = Priorities(self.settings, self.processors, opened.unix_start)
         self.chance = key_of(opened.seed, opened.cluster)
         self.bounds = _bounds(self.settings, opened.unix_start)
         self.held = [
@@ -166,10 +171,17 @@ class Slurm(Policy):
         ]
         self.edges = sorted({edge for begins, ends, _ in self.held for edge in (begins, ends)})
 
+    def share(self, first: "Slurm") -> None:
+        """Use the priorities that the policy of the first pool keeps."""
+        self.priorities = first.priorities
+        self.priorities.grow(self.processors)
+
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Start | CutShort | Again]:
         """Return the starts of the passes that are due, and the time of the next pass that could start a job."""
-        if self.priorities.advance(now) and self.weighs:
-            self.times.moved = True
+        self.priorities.advance_pass(now)
+        if self.calculations < self.priorities.calculations:
+            self.calculations = self.priorities.calculations
+            self.times.moved |= self.weighs
         cooling = [entry for entry in self.cooling if entry[0] > now]
         if len(cooling) < len(self.cooling):
             self.times.note()
@@ -227,19 +239,20 @@ class Slurm(Policy):
 
     def _candidates(self, queue: Queue) -> list[BackfillCandidate]:
         """Return the pool's waiting jobs, highest tier and priority first, with positions in the queue of all pools."""
-        known = self.priorities.jobs
-        here = {number: row for row, number in enumerate(queue.job_number.tolist())}
-        jobs = {number: job for number, job in known.items() if job.state == WAITING}
-        for number, row in here.items():
-            if number not in jobs:
-                jobs[number] = known.get(number) or _unknown(queue, row)
-        order = sorted(jobs, key=lambda number: (-self.priorities.tier(jobs[number]), -jobs[number].priority, number))
+        known, numbers = self.priorities.jobs, queue.job_number.tolist()
+        strangers = {
+            number: known.get(number) or _unknown(queue, row)
+            for row, number in enumerate(numbers)
+            if number not in known or known[number].state != WAITING
+        }
+        places = self.priorities.places(strangers)
         sizes, limits = queue.sizes, queue.requested_time
-        return [
-            BackfillCandidate(row, place, np.ascontiguousarray(sizes[row]), int(limits[row]), job.user, job.partition)
-            for place, (row, job) in enumerate((here.get(number, -1), jobs[number]) for number in order)
-            if row >= 0
-        ]
+        candidates = []
+        for place, row, number in sorted((places[number], row, number) for row, number in enumerate(numbers)):
+            job = strangers.get(number) or known[number]
+            size = np.ascontiguousarray(sizes[row])
+            candidates.append(BackfillCandidate(row, place, size, int(limits[row]), job.user, job.partition))
+        return candidates
 
     def _outlook(self, now: int, queue: Queue, running: Running, free: int) -> Outlook:
         jobs = running.jobs(on_requests=True)
@@ -275,23 +288,27 @@ class Slurm(Policy):
         return whole + (drawn < self.settings.turnaround - whole)
 
     def beside(self, event: Event) -> None:
-        """Apply an event of another pool: its jobs count for usage and for positions in the queue."""
-        if isinstance(event, JOB_EVENTS):
-            self.priorities.notice(event)
-            if not isinstance(event, JobStarted):
-                self.times.note()
+        """Apply an event of another pool, whose policy notes it in the common priorities."""
+        if isinstance(event, JOB_EVENTS) and not isinstance(event, JobStarted):
+            self.times.note()
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
+        return self.own_snapshot() | {"priorities": self.priorities.snapshot()}
+
+    def own_snapshot(self) -> dict[str, Any]:
+        """Return the state without the priorities, which the policy of the first pool keeps."""
         return {
-            "priorities": self.priorities.snapshot(),
+            "calculations": self.calculations,
             "times": self.times.snapshot(),
             "cooling": [list(entry) for entry in self.cooling],
         }
 
     def restore(self, state: Any) -> None:
-        """Restore the state that `snapshot` returned."""
-        self.priorities.restore(state["priorities"])
+        """Restore the state that `snapshot` or `own_snapshot` returned."""
+        if "priorities" in state:
+            self.priorities.restore(state["priorities"])
+        self.calculations = state["calculations"]
         self.times.restore(state["times"])
         self.cooling = [(until, processors) for until, processors in state["cooling"]]
 

@@ -72,7 +72,7 @@ class Priorities:
     settings
         Settings of the site.
     processors
-        Processors of the pool, used if the settings do not give those of the site.
+        Processors of the first pool, used if the settings do not give those of the site.
     unix_start
         Unix time of second 0.
     """
@@ -97,7 +97,36 @@ class Priorities:
         """The fair-share factor of each user and account."""
         self.calculated: int | None = None
         """Time of the last calculation of priorities, in seconds."""
+        self.calculations = 0
+        """The number of calculations of priorities that were due at a pass."""
         self.jobs: dict[int, KnownJob] = {}
+        self._places: dict[int, int] | None = None
+
+    def grow(self, processors: int) -> None:
+        """Count the processors of a further pool, unless the settings give those of the site."""
+        if not self._settings.processors:
+            self._processors += processors
+        if not self._settings.nodes:
+            self._nodes = self._processors
+
+    def places(self, strangers: dict[int, KnownJob]) -> dict[int, int]:
+        """Return the position of each waiting job in the queue of all pools: highest tier and priority first.
+
+        O(waiting log waiting) after a change of the known jobs or with strangers, else O(1).
+
+        Parameters
+        ----------
+        strangers
+            Further jobs that wait, by number.
+        """
+        if self._places is None or strangers:
+            waiting = {number: job for number, job in self.jobs.items() if job.state == WAITING} | strangers
+            order = sorted(waiting, key=lambda number: (-self.tier(waiting[number]), -waiting[number].priority, number))
+            places = {number: place for place, number in enumerate(order)}
+            if strangers:
+                return places
+            self._places = places
+        return self._places
 
     def tier(self, job: KnownJob) -> int:
         """Return the tier of a job's partition. Jobs of higher tiers go first, whatever their priorities."""
@@ -131,6 +160,10 @@ class Priorities:
         period = self._settings.calc_period
         return now + period - (now - self._phase) % period
 
+    def advance_pass(self, now: int) -> None:
+        """Do all calculations that are due at a pass, and count that there were any."""
+        self.calculations += self.advance(now)
+
     def advance(self, now: int) -> bool:
         """Do all calculations that are due, and return whether there were any. O(periods * running + n).
 
@@ -152,7 +185,7 @@ class Priorities:
         if self.calculated < last:
             self.calculated = self._calculate_usage(self.calculated, last)
 
-        self.fair = self._shares.factors()
+        self.fair, self._places = self._shares.factors(), None
         for job in self.jobs.values():
             if job.state == WAITING:
                 job.priority = self._priority(job, self.calculated)
@@ -184,6 +217,7 @@ class Priorities:
 
     def notice(self, event: Event) -> None:
         """Apply an event of a job in any pool."""
+        self._places = None
         if isinstance(event, JobSubmitted):
             self._submit(event)
         elif isinstance(event, JobWithdrawn):
@@ -249,6 +283,8 @@ class Priorities:
         """Return the whole state as plain values."""
         return {
             "calculated": self.calculated,
+            "calculations": self.calculations,
+            "size": [self._processors, self._nodes],
             "shares": self._shares.snapshot(),
             "fair": [[*owner, factor] for owner, factor in self.fair.items()],
             "jobs": [[number, *astuple(job)] for number, job in self.jobs.items()],
@@ -256,7 +292,8 @@ class Priorities:
 
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
-        self.calculated = state["calculated"]
+        self.calculated, self.calculations, self._places = state["calculated"], state["calculations"], None
+        self._processors, self._nodes = state["size"]
         self._shares.restore(state["shares"])
         self.fair = {(user, account): factor for user, account, factor in state["fair"]}
         self.jobs = {number: KnownJob(*rest) for number, *rest in state["jobs"]}

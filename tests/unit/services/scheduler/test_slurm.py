@@ -10,11 +10,12 @@ from shadowtime.replayer.logs.workload import Workload
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.catalogue import canonical
+from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.registry import POLICIES
-from shadowtime.services.scheduler.slurm.policy import Times
+from shadowtime.services.scheduler.slurm.policy import Slurm, Times
 from shadowtime.services.scheduler.slurm.settings import SlurmSettings
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.messages.envelope import ClusterOpened, Decided, Envelope, JobStarted, SchedulingPoint
+from shadowtime.shared.messages.envelope import ClusterOpened, Decided, Envelope, Event, JobStarted, SchedulingPoint
 from shadowtime.shared.messages.machine_capacity import Pool
 from shadowtime.shared.spec import parse
 from tests.support.small_logs import job, workload_of
@@ -138,6 +139,63 @@ def test_shares_of_other_pools_and_places_in_their_queues_count() -> None:
     starts = replayed(jobs, f"{PROMPT},weight_fairshare=1000,calc_period=60", 20).starts
     assert starts[4] < starts[3]
     assert replayed(jobs, PROMPT, 20).starts[3] < replayed(jobs, PROMPT, 20).starts[4]
+
+
+def beside_alone(policy: Slurm, event: Event) -> None:
+    """Note an event of another pool in priorities of one's own, as a textbook would."""
+    policy.priorities.notice(event)
+    if not isinstance(event, JobStarted):
+        policy.times.note()
+
+
+KEYS = "weight_age=1000,weight_fairshare=5000,weight_size=500,calc_period=300,max_age=5000,half_life=20000"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pools_that_share_priorities_decide_as_those_that_keep_their_own(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(seed)
+    jobs = [
+        (int(submitted), int(size), int(seconds), int(seconds * rng.integers(1, 5)))
+        for submitted, size, seconds in zip(
+            np.sort(rng.integers(0, 9_000, 150)), rng.integers(1, 9, 150), rng.integers(10, 900, 150), strict=True
+        )
+    ]
+    pools = tuple(Pool(name=f"p{at}", processors=10) for at in range(4))
+    placed, users = rng.integers(0, 4, 150).tolist(), rng.integers(1, 6, 150).tolist()
+    workload = of(*jobs, pool=placed, queue_number=placed, user_id=users, pools=pools)
+    shared = replayed(workload, f"{KEYS},processors=40,nodes=40", 40)
+    with monkeypatch.context() as patched:
+        patched.setattr(Slurm, "share", lambda self, first: None)
+        patched.setattr(Slurm, "beside", beside_alone)
+        assert replayed(workload, f"{KEYS},processors=40,nodes=40", 40).starts == shared.starts
+    assert replayed(workload, KEYS, 40).starts == shared.starts  # the site is all pools together
+
+
+def test_the_state_of_the_whole_machine_is_stored_once_and_restored_for_all_pools() -> None:
+    pools = tuple(Pool(name=f"p{at}", processors=10) for at in range(3))
+    jobs = [(at, 6, 50, 100) for at in range(60)]
+    workload = of(*jobs, pool=[at % 3 for at in range(60)], user_id=[at % 5 for at in range(60)], pools=pools)
+    opened = ClusterOpened(
+        time=0, cluster="c", processors=30, policy=canonical("policy", f"slurm:{KEYS}"), pools=workload.pools
+    )
+    whole, again = Seen(), Seen()
+    first = EmbeddedReplay(opened, Machine(workload), [whole])
+    for _ in range(150):
+        first.step()
+    saved = first.snapshot()
+    then = EmbeddedReplay(opened, Machine(workload), [again])
+    then.restore(saved)
+    (scheduler,) = [run.handler for run in then.stages if run.stage.name == "scheduler"]
+    assert isinstance(scheduler, Scheduler)
+    kept = [pool["policy"] for pool in scheduler.snapshot()["pools"]]
+    assert [set(state) - set(kept[1]) for state in kept] == [{"priorities"}, set(), set()]
+    before = dict(whole.starts)
+    first.run_to_end()
+    then.run_to_end()
+    assert before | again.starts == whole.starts
+    assert len(whole.starts) == 60
 
 
 def test_the_rhythm_goes_on_while_nobody_is_asked() -> None:

@@ -62,7 +62,8 @@ def test_a_batch_is_written_until_it_is_taken_or_refused(statuses: list[int], fi
 
 @pytest.mark.parametrize("culprits", [{0}, {6}, {3, 4}, set(range(7))])
 def test_only_the_refused_records_of_a_batch_are_left_out(culprits: set[int], caplog: pytest.LogCaptureFixture) -> None:
-    health, taken = MetricsHealth(), []
+    health = MetricsHealth()
+    taken: list[str] = []
     envelopes = [
         Envelope(run=f"r{place}", sequence=1, event=SchedulingPoint(time=61), samples=(SAMPLE,)) for place in range(7)
     ]
