@@ -78,7 +78,9 @@ def main() -> None:
         print(f"shadowtime {__version__}")  # noqa: T201
         return
     if name not in COMMANDS:
-        print(f"error: unknown command {name!r:.60}; known: {', '.join(COMMANDS)}", file=sys.stderr)  # noqa: T201
+        from shadowtime.shared.quoting import among
+
+        print(f"error: unknown command {name!r:.60}{among(name, COMMANDS)}", file=sys.stderr)  # noqa: T201
         sys.exit(2)
     run(module_of(name))
 

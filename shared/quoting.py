@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterable
 from hashlib import sha256
 
 
@@ -87,6 +88,22 @@ def truncate(text: str, most: int = REASON) -> str:
     'job 1 was never submitted'
     """
     return text if len(text) <= most else f"{text[:most]}{_rest(text)}"
+
+
+def among(name: str, names: Iterable[str], label: str = "known") -> str:
+    """Return the end of an error about an unknown name: the known name that is most like it, if any is, and all names.
+
+    >>> among("eazy", ["easy", "fcfs"])
+    "; did you mean 'easy'? known: easy, fcfs"
+    >>> among("x", ["easy", "fcfs"], "known keys"), among("x", [])
+    ('; known keys: easy, fcfs', '; known: none')
+    """
+    from difflib import get_close_matches  # only needed for errors
+
+    names = list(names)
+    alike = get_close_matches(name[:QUOTED], names, 1)
+    guess = f"; did you mean {alike[0]!r}?" if alike else ";"
+    return f"{guess} {label}: {', '.join(names) or 'none'}"
 
 
 def _rest(text: str) -> str:

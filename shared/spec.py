@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from shadowtime.shared.bounds import MAX_KEYS, MAX_SPEC_DEPTH, MAX_SPEC_LENGTH
 from shadowtime.shared.errors import SettingsError, in_plain_words
 from shadowtime.shared.plugins import Classes
-from shadowtime.shared.quoting import QUOTED, quote, truncate
+from shadowtime.shared.quoting import QUOTED, among, quote, truncate
 
 
 class Spelled(NamedTuple):
@@ -224,15 +224,15 @@ class Registry(Generic[Made]):
 
         if chosen is None:
             raise SettingsError(
-                f"unknown {self.kind} {quote(spec.name)}; "
-                f"known: {', '.join(sorted([*self.classes.names(), *self.aliases]))}"
+                f"unknown {self.kind} {quote(spec.name)}"
+                + among(spec.name, sorted([*self.classes.names(), *self.aliases]))
             )
 
         model: type[SpecSettings] = chosen.Settings
         unknown = [key for key in spec.keys if key not in model.model_fields]
         if unknown:
-            known = ", ".join([*model.model_fields, *self.common]) or "none"
-            raise SettingsError(f"{self.kind} {spec.name!r} has no key {quote(unknown[0])}; known keys: {known}")
+            keys = among(unknown[0], [*model.model_fields, *self.common], "known keys")
+            raise SettingsError(f"{self.kind} {spec.name!r} has no key {quote(unknown[0])}{keys}")
         try:
             return model.model_validate(spec.keys)
         except ValidationError as error:

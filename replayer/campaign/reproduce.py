@@ -10,7 +10,7 @@ import typer
 from shadowtime.replayer.campaign.command_line import INTERRUPTED, Csv, First, Latex, On, Out, Report, Workers
 from shadowtime.shared.cli import application, lasting_imports, run_app
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import among, quote
 
 CAMPAIGNS = Path(__file__).parents[2] / "campaigns"
 """Folder of the campaigns that ship with the project, one for each table of a paper."""
@@ -60,7 +60,7 @@ def reproduce(
         carry_out_study(STUDIES[name], logs, first, report)
         return
     if name is not None and name not in known:
-        raise SettingsError(f"unknown campaign {quote(name)}; known: {', '.join(sorted((*known, *STUDIES)))}")
+        raise SettingsError(f"unknown campaign {quote(name)}{among(name, sorted((*known, *STUDIES)))}")
     with lasting_imports():
         from shadowtime.replayer.campaign.all_papers import reproduce_all
         from shadowtime.replayer.campaign.run import How, run_campaign

@@ -27,7 +27,7 @@ from shadowtime.shared.cli import (
 )
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.output import print_json
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import among, quote
 from shadowtime.shared.stages import topics
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
@@ -73,7 +73,7 @@ def watch(
     """
     known = (*topics.FLOW, topics.DEAD_LETTERS)
     if topic not in known:
-        raise SettingsError(f"unknown topic {quote(topic)}; known: {', '.join(known)}")
+        raise SettingsError(f"unknown topic {quote(topic)}{among(topic, known)}")
     with lasting_imports():
         import asyncio
         from contextlib import AsyncExitStack, suppress
@@ -92,7 +92,7 @@ def watch(
         from shadowtime.shared.streaming import read_settings, reading_later
 
     if kind is not None and kind not in KINDS:
-        raise SettingsError(f"unknown kind {quote(kind)} of events; known: {', '.join(KINDS)}")
+        raise SettingsError(f"unknown kind {quote(kind)} of events{among(kind, KINDS)}")
     wanted = MessageFilter(run, cluster, kind, user, require_job_id(job), predictions)
     if topic == topics.DEAD_LETTERS and wanted != MessageFilter():
         raise SettingsError("dead letters cannot be selected by cluster, run, kind, user or job; see their headers")
@@ -127,7 +127,7 @@ def rebuild_stage(
 ) -> None:
     """Rebuild the state of a stage from the beginning of its topic; stop its workers first."""
     if stage not in topics.WRITTEN_BY:
-        raise SettingsError(f"unknown stage {quote(stage)}; known: {', '.join(topics.WRITTEN_BY)}")
+        raise SettingsError(f"unknown stage {quote(stage)}{among(stage, topics.WRITTEN_BY)}")
     with lasting_imports():
         import asyncio
 

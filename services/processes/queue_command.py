@@ -14,7 +14,7 @@ import typer
 
 from shadowtime.shared.cli import INTERRUPTED, SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app, start_logging
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import json_text, quote
+from shadowtime.shared.quoting import among, json_text, quote
 
 if TYPE_CHECKING:
     from shadowtime.services.processes.ask import QueueAnswer, QueueQuestion
@@ -53,7 +53,7 @@ def queue(
     starts with 95 %, all from the time of the log on. Columns are left out until the table fits.
     """
     if sort not in ORDERS:
-        raise SettingsError(f"--sort {quote(sort)}: unknown order; known: {', '.join(ORDERS)}")
+        raise SettingsError(f"--sort {quote(sort)}: unknown order{among(sort, ORDERS)}")
     if me and user is not None:
         raise SettingsError("--me and --user exclude each other")
     if json + as_csv + watch > 1:

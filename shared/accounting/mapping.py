@@ -7,7 +7,7 @@ from typing import NamedTuple
 from shadowtime.shared.accounting.cells import STATED, UNITS
 from shadowtime.shared.accounting.reading import NUMBERS, TEXTS
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import among, quote
 
 INSTANTS = ("submit", "eligible", "start", "end", "handed_in")
 SPANS = ("run_time", "suspended", "limit", "wait")
@@ -88,7 +88,7 @@ def resolved(mapping: Mapping[str, str], there: Sequence[str]) -> dict[str, Mapp
     columns: dict[str, Mapped] = {}
     for name, text in mapping.items():
         if name not in NAMES:
-            raise SettingsError(f"columns: unknown name {quote(name)}; known: {', '.join(NAMES)}")
+            raise SettingsError(f"columns: unknown name {quote(name)}{among(name, NAMES)}")
         column, colon, unit = text.rpartition(":")
         if not text or text in there:
             columns[name] = Mapped(text)

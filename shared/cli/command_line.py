@@ -98,7 +98,8 @@ def _known_words(error: Any) -> str:
     """Return the known sub-commands for an error about an unknown one; empty for other errors."""
     commands = getattr(getattr(error.ctx, "command", None), "commands", {})
     unknown = error.format_message().startswith("No such command")
-    return f"; known: {', '.join(commands)}" if unknown and commands else ""
+    guessed = error.format_message().endswith("?")  # "Did you mean …?"
+    return f"{'' if guessed else ';'} known: {', '.join(commands)}" if unknown and commands else ""
 
 
 def _command(app: typer.Typer) -> Any:

@@ -247,5 +247,5 @@ def test_an_unknown_command_is_one_line() -> None:
         [sys.executable, "-m", "shadowtime", "relpay"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert done.stderr.startswith("error: unknown command 'relpay'; known: replay, ")
+    assert done.stderr.startswith("error: unknown command 'relpay'; did you mean 'replay'? known: replay, ")
     assert done.stderr.count("\n") == 1

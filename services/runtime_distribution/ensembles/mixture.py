@@ -35,7 +35,7 @@ from shadowtime.services.runtime_distribution.weighted_jobs import UserHistories
 from shadowtime.shared.distributions import outcome_of, packed_numbers, unpacked_numbers
 from shadowtime.shared.kernels import Floats, FloatTable
 from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdrawn, RunTimePrediction
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import among, quote
 from shadowtime.shared.spec import Price, SpecSettings, wrong_key
 from shadowtime.shared.stages import LastValue, Predictor
 
@@ -59,7 +59,7 @@ def _mixed(kinds: str) -> str:
     names = [kind.strip() for kind in kinds.split("+")]
     for number, name in enumerate(names):
         if name not in KINDS:
-            raise ValueError(f"unknown kind {quote(name)}; known: {', '.join(KINDS)}")
+            raise ValueError(f"unknown kind {quote(name)}{among(name, KINDS)}")
         if name in names[:number]:
             raise ValueError(f"{name} occurs twice")
         try:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from shadowtime.shared.bounds import MAX_TEMPLATE_FILE_SIZE
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import QUOTED, quote, truncate
+from shadowtime.shared.quoting import QUOTED, among, quote, truncate
 from shadowtime.shared.spec import Spec, SpecSettings, as_text, parse, wrong_key
 
 Prediction = Literal["mean", "linear", "inverse", "logarithmic"]
@@ -61,7 +61,7 @@ def known(key: str) -> str:
     asked = key.split("+") if key else []
     for name in asked:
         if name not in CHARACTERISTICS:
-            raise ValueError(f"unknown characteristic {quote(name)}; known: {', '.join(CHARACTERISTICS)}")
+            raise ValueError(f"unknown characteristic {quote(name)}{among(name, CHARACTERISTICS)}")
     return "+".join(characteristic for characteristic in CHARACTERISTICS if characteristic in asked)
 
 
@@ -124,12 +124,12 @@ def template_of(text: str) -> Template:
     keys = [name for name in Template.model_fields if name != "prediction"]
     if spec.name not in PREDICTIONS:
         raise SettingsError(
-            f"template {quote(text)}: unknown prediction {quote(spec.name)}; known: {', '.join(PREDICTIONS)}"
+            f"template {quote(text)}: unknown prediction {quote(spec.name)}{among(spec.name, PREDICTIONS)}"
         )
 
     for key in spec.keys:
         if key not in keys:
-            raise SettingsError(f"template {quote(text)} has no key {quote(key)}; known keys: {', '.join(keys)}")
+            raise SettingsError(f"template {quote(text)} has no key {quote(key)}{among(key, keys, 'known keys')}")
     try:
         return Template.model_validate({"prediction": spec.name, **spec.keys})
     except ValidationError as error:

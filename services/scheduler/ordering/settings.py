@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from shadowtime.services.scheduler.ordering.distribution_measures import TimesBy
 from shadowtime.services.scheduler.ordering.orders import ORDERS
 from shadowtime.services.scheduler.settings import Forecast, PlanSettings, PolicySettings, unless_default
+from shadowtime.shared.quoting import among
 
 AS_QUEUE = "queue"
 """Value of the key `candidates` that stands for the order of the queue."""
@@ -21,7 +22,7 @@ def known_order(name: str) -> str:
     'srf'
     """
     if name not in ORDERS:
-        raise ValueError(f"unknown order; known: {', '.join(ORDERS.names())}")
+        raise ValueError(f"unknown order{among(name, ORDERS.names())}")
     _ = ORDERS[name]  # loads the order of a plug-in, which raises if it cannot be used
     return name
 

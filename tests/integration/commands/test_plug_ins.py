@@ -226,7 +226,7 @@ def test_a_plug_in_of_each_kind_is_opened_by_its_stage_and_no_other_imports_it(e
     assert opened.stdout.count(f"{field}='mine'") == 5, opened.stderr
     done = ran(every_kind, "-c", WORKER, field, "mien")
     assert done.stdout.count("Rejected(") == 1
-    assert f"unknown {kind} 'mien'; known: " in done.stdout
+    assert f"unknown {kind} 'mien'; did you mean 'mine'? known: " in done.stdout
     assert "mine" in done.stdout.partition("known: ")[2]
     assert done.stdout.splitlines()[-1] == "imported []", "a name that nobody knows imports what others wrote"
 

@@ -133,9 +133,12 @@ def test_a_reader_that_goes_away_ends_it_quietly(settings: Settings) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["decision"], "unknown topic 'decision'; known: jobs, "),
+        (["decision"], "unknown topic 'decision'; did you mean 'decisions'? known: jobs, "),
         (["dead-letters", "--user=3"], "dead letters cannot be selected by cluster"),
-        (["decisions", "--kind=decided"], f"unknown kind 'decided' of events; known: {', '.join(KINDS)}"),
+        (
+            ["decisions", "--kind=decided"],
+            f"unknown kind 'decided' of events; did you mean 'Decided'? known: {', '.join(KINDS)}",
+        ),
         (["decisions", f"--kafka-bootstrap=127.0.0.1:{free_port()}", "--connect-seconds=0.5"], "cannot be used"),
     ],
 )
