@@ -76,7 +76,7 @@ ALERTS = (
         f"sum by (worker) ({names.ANSWERS} == bool 0) or count by (worker) (last_over_time({names.ANSWERS}[1d]))",
         0.0,
         "1m",
-        "{{ $labels.worker }} does not answer, or has been gone for less than a day: nothing tells of its lag.",
+        "{{ $labels.worker }} does not answer, or has been gone for less than a day: its lag is unknown.",
         "health",
         "Processes that answer",
     ),

@@ -39,7 +39,7 @@ class ReadingOptions:
         str | None, typer.Option(metavar="NAME", help="Columns of a published data set: see docs/datasets.md.")
     ] = None
     time_zone: Annotated[
-        str | None, typer.Option(metavar="ZONE", help="Of dates that tell of none, as Europe/Berlin; else UTC.")
+        str | None, typer.Option(metavar="ZONE", help="Zone of dates that state none, as Europe/Berlin; else UTC.")
     ] = None
     pools: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Pools of the machine: TOML, or output of scontrol show node.")
@@ -64,7 +64,7 @@ class ReadingOptions:
         str | None, typer.Option(metavar="FORMAT", help="How dates are written, in the codes of strptime.")
     ] = None
     lenient: Annotated[
-        bool, typer.Option("--lenient", help="Accept a file of which more than a tenth of the rows cannot be read.")
+        bool, typer.Option("--lenient", help="Accept a file even if over a tenth of its rows cannot be read.")
     ] = False
 
 

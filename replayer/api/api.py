@@ -47,7 +47,7 @@ class ReadingArguments(TypedDict, total=False):
     cluster: str
     """The cluster to read, if a file has several."""
     lenient: bool
-    """Accept a file of which more than a tenth of the rows cannot be read."""
+    """Accept a file even if more than a tenth of its rows cannot be read."""
     pools: str | PathLike[str]
     """File of the machine's pools."""
     names: str | PathLike[str]

@@ -192,7 +192,7 @@ def carry_out_cell(cell: Cell) -> CellResult:
 
 
 def _schedule_only(cell: Cell, plan: RunPlan) -> CellResult:
-    """Return the result of a cell of which only starts and scores are asked, from the compiled machine if possible."""
+    """Return the result of a cell whose starts and scores suffice, from the compiled machine if possible."""
     result, record = replay_schedule(plan)
     row = {
         **_inputs(cell, plan),

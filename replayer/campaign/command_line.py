@@ -28,7 +28,7 @@ Latex = Annotated[Path | None, typer.Option(metavar="FILE.tex", help="The tables
 def campaign(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Logs, policies, settings, seeds, columns.")],
     logs: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where logs are; the folder of FILE.toml where not said.")
+        Path | None, typer.Option(metavar="FOLDER", help="Where the logs are; by default the folder of FILE.toml.")
     ] = None,
     out: Out = None,
     workers: Workers = None,

@@ -75,7 +75,7 @@ class How:
 
 
 class Replayed(NamedTuple):
-    """A campaign of which every cell is replayed."""
+    """A campaign whose cells are all replayed."""
 
     campaign: Campaign
     cells: Sequence[Cell]

@@ -151,7 +151,7 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
     """Return the mean of a column over draws, with half of its 95 % interval if there are several draws.
 
     Seeds of one copy share the submissions of the copy, so they are not independent. With several copies, a draw is the
-    mean over the seeds of a copy. The same holds for months. A share of another row is taken month by month.
+    mean over the seeds of a copy. The same holds for months. A share of another row is computed for each month.
 
     Parameters
     ----------

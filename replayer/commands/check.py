@@ -161,7 +161,7 @@ def _print(facts: dict[str, Any]) -> None:
 
     if "described" in facts:
         console.print(_description(facts["described"]))
-    lacks = Table("it does not tell", "therefore", box=None, pad_edge=False, title="Lacks", title_justify="left")
+    lacks = Table("it does not state", "therefore", box=None, pad_edge=False, title="Lacks", title_justify="left")
     for lack in facts["lacks"]:
         lacks.add_row(lack["what"], lack["therefore"])
     odd = Table("what", "", "first example", box=None, pad_edge=False, title="Odd", title_justify="left")

@@ -48,7 +48,7 @@ class Options(ReadingOptions):
     ] = None
     wait_bound: Annotated[
         list[str] | None,
-        typer.Option(metavar="SPEC", help="Bounds on the wait; in recorded mode bmbp, unless told otherwise."),
+        typer.Option(metavar="SPEC", help="Bounds on the wait; by default none, in recorded mode bmbp."),
     ] = None
     mode: Annotated[
         str,

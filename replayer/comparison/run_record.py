@@ -143,7 +143,7 @@ class EndedJobs(JobTimes):
 
 
 def replay_schedule(plan: RunPlan) -> tuple[RunResult, RunRecord]:
-    """Replay a plan of which only starts and scores are asked: on the compiled machine, if that covers the plan."""
+    """Replay a plan whose starts and scores suffice. The compiled machine replays it if it covers the plan."""
     record = RunRecord(plan)
     result = carry_out_compiled(plan)
     if result is None or result.compiled is None:

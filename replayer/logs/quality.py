@@ -78,7 +78,7 @@ LACKS: tuple[tuple[str, str, str], ...] = (
     (
         "user_id",
         "users",
-        "predictions and adjustments by user take all jobs for one user's, and nobody is told whether some user is "
+        "predictions and adjustments by user take all jobs for one user's, and it stays unknown whether some user is "
         "worse off",
     ),
     (

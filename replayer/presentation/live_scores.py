@@ -41,7 +41,7 @@ def tables(
 
     if scores.starts:
         by = {"by": [NAMES[start.by] for start in scores.starts]}
-        yield _table("When jobs start, as told at submission", start_columns(scores.starts), by)
+        yield _table("When jobs start, as predicted at submission", start_columns(scores.starts), by)
     if scores.cuts is not None:
         cuts = scores.cuts
         figures = [shares("cut", [cuts.came_share]), shares("predicted", [cuts.mean_probability])]

@@ -49,7 +49,7 @@ def words(row: Mapping[str, Any]) -> Iterator[ExpectationRow]:
         bound = f"bound, {100 * row['bound_quantile']:.4g} %"
         yield ExpectationRow(bound, bounded, {}, row["bound_coverage"], row.get("mean_bound"))
     if within:
-        bound = f"in time, told {100 * within['mean_probability']:.3g} %"
+        bound = f"in time, predicted {100 * within['mean_probability']:.3g} %"
         yield ExpectationRow(bound, within["jobs"], {}, within["started_share"], brier=within["brier"])
 
 
@@ -78,18 +78,18 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], 
         measure("median", values("median_absolute_error")).meaning(
             "median: of absolute errors; last 100 waits: forecast by their median"
         ),
-        signed("signed", values("mean_error")).meaning("signed: mean error, positive where it was told too late"),
-        shares("too late", values("late_share")).meaning("too late: told so of so many"),
+        signed("signed", values("mean_error")).meaning("signed: mean error, positive if too late"),
+        shares("too late", values("late_share")).meaning("too late: share of starts expected too late"),
         measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
         shares("held", [word.held for word in words]).meaning(
-            "held: share of bounds that held; in time: by the site's first word, beside the probability that we told"
+            "held: share of bounds that held; in time: by the site's first expected start, beside our probability"
         ),
         TableColumn("jobs", "", [f"{word.jobs:,}" for word in words]),
         numbers("Brier", [word.brier for word in words], 3).meaning(
             "Brier: mean squared error of probabilities of starting by then; the site's word taken for certain"
         ),
         measure("mean bound", [word.mean_bound for word in words]),
-        measure("ahead", values("mean_ahead")).meaning("ahead: how long before the start it was told"),
+        measure("ahead", values("mean_ahead")).meaning("ahead: mean time from the expectation to the start"),
     ]
     policies, queues = [policy for policy, _, _ in rows], [queue for _, queue, _ in rows]
     places = list(zip(policies, queues, strict=True))

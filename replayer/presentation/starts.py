@@ -24,7 +24,7 @@ def start_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedT
     columns = start_columns(rows, exact=exact)
     cuts = [cut for result in results if (cut := result.scores.cuts) is not None]
     return FittedTable(
-        f"{results[0].plan.cluster}, when jobs start, as told at submission",
+        f"{results[0].plan.cluster}, when jobs start, as predicted at submission",
         {"policy": [name for name, _ in forecasts], "by": [NAMES[row.by] for row in rows]},
         columns,
         notes=[describe_cut_scores(cuts[0])] if len(cuts) == 1 else [],

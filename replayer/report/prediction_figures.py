@@ -54,8 +54,8 @@ def calibration(row: Mapping[str, Any]) -> str:
     errors = [(name, scores[key]["calibration_error"]) for name, key in kinds]
     listed = ", ".join(f"{name} {error:.3f}" for name, error in errors if error is not None)
     caption = (
-        "Candidates that were weighed, by the probability with which they were said to delay the head of the queue, "
-        "and the share that would have. On the line, what is said is what happens. A larger dot is of more candidates."
+        "Evaluated candidates, by their predicted probability of delaying the head of the queue, and the share that "
+        "would have delayed it. On the line, the two are equal. A larger dot is of more candidates."
         + (f" Calibration error, the mean distance from it: {listed}." if listed else "")
     )
     head = ["probability", "candidates", "stated", "happened"]

@@ -84,10 +84,10 @@ def _standings(policy: str, portfolio: Row) -> str:
 # Starts expected by the site's own scheduler, next to our forecasts and bounds for the same jobs.
 
 CAPTION = (
-    "First and last are what the site's own scheduler said of a waiting job, the forecast is ours, at its submission; "
-    "where fewer jobs were forecast, the site's words of these stand beside it. Errors are of the start that was told "
-    "less the one that came, so one told too late has a positive one. Ahead: how long before the start it was told. "
-    "Held: waits within their bounds."
+    "First and last are the first and the last start that the site's own scheduler expected for a waiting job. The "
+    "forecast is ours, at its submission. If fewer jobs were forecast, the site's expectations of these have rows of "
+    "their own. An error is the expected start minus the real one, so it is positive if the expected start was too "
+    "late. Ahead: mean time from the expectation to the start. Held: waits within their bounds."
 )
 
 

@@ -1,4 +1,4 @@
-"""Closed replays on a compiled machine, for runs of which only starts and scores are asked.
+"""Closed replays on a compiled machine, for runs whose starts and scores suffice.
 
 The pipeline is the definition: a run that the machine does not cover exactly is left to the pipeline.
 """

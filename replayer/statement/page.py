@@ -151,13 +151,13 @@ def _errors(words: dict[str, StartErrorScores]) -> str:
         if (scores := words.get(name)) is not None
     ]
     same = (
-        "All rows are of the same jobs, those of which the site's scheduler said something."
+        "All rows are of the same jobs, those for which the site's scheduler expected a start."
         if FIRST in words
-        else "The site's scheduler said nothing of when jobs start."
+        else "The site's scheduler expected no starts."
     )
     note = (
-        f"{same} Errors are without sign. Too late: the expected start was later than the real one. Ahead: how long "
-        "before the start it was said, on average."
+        f"{same} Errors are without sign. Too late: the expected start was later than the real one. Ahead: mean "
+        "time from the expectation to the start."
     )
     head = ["expected by", "jobs", "median error", "mean error", "too late", "ahead"]
     return table(head, body, "How far off expected starts were", note)

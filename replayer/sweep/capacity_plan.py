@@ -119,7 +119,7 @@ class CapacityQuestion(NamedTuple):
 class CapacityAnswer(NamedTuple):
     """The value of each draw with which a policy keeps the target: processors, or hundredths of the load.
 
-    None for a draw of which no value in the range keeps it. A load at the end of the range stands for all larger ones.
+    None for a draw in which no value in the range keeps it. A load at the end of the range stands for all larger ones.
     """
 
     policy: str

@@ -61,10 +61,11 @@ def follow(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="What is followed: slurm, pbs, lines.")],
     cluster: Annotated[str, typer.Option(metavar="NAME", help="What the cluster is called here.")],
     run: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the run; a known one goes on. CLUSTER/live by default.")
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the run; a known one goes on. CLUSTER/live by default."),
     ] = None,
     history: Annotated[
-        str, typer.Option(metavar="SPAN", help="Of the past that is told first: 0, 90days.")
+        str, typer.Option(metavar="SPAN", help="Span of the past that the run begins with: 0, 90days.")
     ] = "12months",
     policy: Annotated[
         str, typer.Option(metavar="SPEC", help="Whose decisions are the advice.")

@@ -34,7 +34,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_
 
 Allow = Annotated[
     list[str] | None,
-    typer.Option("--allow", metavar="NAME", help="A name that it is asked by, besides localhost and HOST; repeatable."),
+    typer.Option("--allow", metavar="NAME", help="Host name of its requests, besides localhost and HOST; repeatable."),
 ]
 
 ASK_EXAMPLES = """Ask about a job, from the state in Redis. No worker need run. Three examples:

@@ -108,13 +108,13 @@ class RuntimeDistribution(PredictingStage):
         return envelope
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
-        """Note that the prediction depends on the time that the job runs from now on."""
+        """Record that the prediction depends on the time that the job runs from now on."""
         if self.revisions is not None:
             self.revisions.touch(started.job_number)
         return envelope
 
     def on_resumed(self, envelope: Envelope, resumed: JobResumed, job: RunningJob) -> Envelope:
-        """Note that the job runs on."""
+        """Record that the job runs on."""
         if self.revisions is not None:
             self.revisions.touch(resumed.job_number)
         return envelope

@@ -71,7 +71,7 @@ class PointOutlook(NamedTuple):
 
 
 class Revisable(ABC):
-    """A predictor that tells which predictions an ended job changes, and when a job's own run time so far does.
+    """A predictor that knows which predictions change when a job ends, or when a job has run for some time.
 
     `outlook` is pure, as `predict_one` is.
     """
@@ -136,5 +136,5 @@ class Conditioned(Revisable):
         return PointOutlook.of(self.predict_one(x, elapsed))
 
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
-        """Return no groups: every prediction may change."""
+        """Return no groups: all predictions are made anew at every event."""
         return ()

@@ -27,7 +27,7 @@ from shadowtime.shared.messages import (
 FITS_NOW = FitsNow()
 
 GOOD_PREDICTOR = "empirical"
-"""Predictor of the policies that plan with predictions unless told otherwise (docs/choosing-best.md#the-predictor)."""
+"""Default predictor of the policies that plan with predictions (docs/choosing-best.md#the-predictor)."""
 
 Output = Decision | Evaluated | CutShort | Chosen | Again
 
@@ -106,7 +106,7 @@ class Policy(Protocol):
         return  # not abstract
 
     def note_revisions(self) -> None:
-        """Note that planned times of waiting or running jobs have changed without an event. Most policies need not."""
+        """Record that planned times of jobs have changed without an event. Most policies need not."""
         return  # not abstract
 
     def observe(self, event: Event) -> None:

@@ -145,7 +145,7 @@ class BoundSettings(HistorySettings):
         return self
 
     def price(self) -> Price:
-        """Return the price of the waits that the cluster and all queues remember in each grouping."""
+        """Return the price of the stored waits of the cluster and of all queues, in each grouping."""
         waits = max(MAX_WAITS, self.history)
         ranges = max(self.cluster_counts[1], len(self.range_ends) + 1)
         borrowing = max(200_000_000, 900_000 * ranges**2)

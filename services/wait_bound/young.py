@@ -102,7 +102,7 @@ class YoungRun:
         return min(math.ceil(max(bound, least) * self._factor), MAX_DURATION)
 
     def submit(self, job_number: int, since: int, bound: int | None) -> None:
-        """Keep the bound of a job, without the factor."""
+        """Record the bound of a job, without the factor."""
         self._open[job_number] = since, bound
 
     def advance(self, now: int) -> None:

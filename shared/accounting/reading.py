@@ -116,6 +116,11 @@ class AccountingRows:
                 self._words[name].extend([""] * before)
             self._words[name].extend(words[name] if name in words else [""] * more)
 
+    def note_assumed_utc(self, advice: str = "see --time-zone") -> None:
+        """Record that dates without a time zone were taken for UTC, and add a note with `advice`."""
+        self.assumed_utc = True
+        self.notes.append(f"its dates state no time zone: taken for UTC; {advice}")
+
     def leave_out(self, reason: str, count: int, example: str) -> None:
         """Record that `count` rows are left out for a reason. `example` describes the first of them."""
         before, first = self.left_out.get(reason, (0, example))

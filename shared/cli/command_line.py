@@ -95,11 +95,13 @@ def _all_missing(error: Any) -> str | None:
 
 
 def _known_words(error: Any) -> str:
-    """Return the known sub-commands for an error about an unknown one; empty for other errors."""
-    commands = getattr(getattr(error.ctx, "command", None), "commands", {})
-    unknown = error.format_message().startswith("No such command")
-    guessed = error.format_message().endswith("?")  # "Did you mean …?"
-    return f"{'' if guessed else ';'} known: {', '.join(commands)}" if unknown and commands else ""
+    """Return the way out for an error about an unknown sub-command or option; empty for other errors."""
+    commands, text = getattr(getattr(error.ctx, "command", None), "commands", {}), error.format_message()
+    if text.startswith("No such option") and not getattr(error, "possibilities", None):
+        return f"; see {error.ctx.command_path} --help"
+    guessed = text.endswith("?")  # "Did you mean …?"
+    known = f"{'' if guessed else ';'} known: {', '.join(commands)}"
+    return known if text.startswith("No such command") and commands else ""
 
 
 def _command(app: typer.Typer) -> Any:

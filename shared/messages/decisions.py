@@ -51,9 +51,12 @@ class Evaluated(FrozenModel):
     @model_validator(mode="after")
     def _one_of_each(self) -> "Evaluated":
         count = len(self.job_numbers)
-        mended = count if self.recalibrated is None else len(self.recalibrated)
-        if not count == len(self.probabilities) == len(self.bounds) == mended >= self.accepted:
-            raise ValueError(f"head {self.head}: {count} candidates, but another number of probabilities or bounds")
+        for name in ("probabilities", "bounds", "recalibrated"):
+            values = getattr(self, name)
+            if values is not None and len(values) != count:
+                raise ValueError(f"head {self.head}: expected {count} {name}, one a candidate; found {len(values)}")
+        if self.accepted and not count:
+            raise ValueError(f"head {self.head}: expected at least one candidate, as they were accepted; found none")
         return self
 
 

@@ -22,7 +22,7 @@ OFF: Final = "off"
 DESCRIPTIONS: Final = {
     ("run_time", LONGER): "run times are longer than predicted",
     ("run_time", SHORTER): "run times are shorter than predicted",
-    ("run_time", OUTSIDE): "run times are farther from the predicted ones than is said",
+    ("run_time", OUTSIDE): "run times are farther from the predicted ones than stated",
     ("run_time", TWICE): "jobs run more than twice as long as predicted",
     ("run_time", HALF): "jobs run less than half as long as predicted",
     ("adjustment", TOO_SHORT): "adjusted requests are too short by half an hour or more",

@@ -154,7 +154,7 @@ class Explanation(FrozenModel):
     starts: StartOutlook | None = Field(default=None, description="of a waiting job: when it starts")
     forecast: Whole | None = Field(default=None, description="when it was forecast to start, at its submission")
     starts_by: tuple[Probability, Whole] | None = Field(
-        None, description="a probability, and by when it starts with it, as told at its submission"
+        None, description="a probability, and by when it starts with it, as predicted at its submission"
     )
     sooner: Annotated[tuple[Sooner, ...], AtMost(MAX_RISKS)] = ()
     tried: bool = Field(default=False, description="whether other requests were tried; else nothing is known of them")

@@ -69,7 +69,7 @@ def allotted(types: Sequence[str], free: Sequence[float], gpu_type: str | None, 
 def after_change(held: Sequence[int], gpus: int) -> list[int]:
     """Return the GPUs of each type that a running job holds after a change to so many GPUs in total.
 
-    A job gives back GPUs of its last type first. More GPUs are of the type of which it holds most.
+    A job gives back GPUs of its last type first. Added GPUs are of the type of which it holds the most.
 
     >>> after_change([2, 2], 1), after_change([2, 4], 7), after_change([0, 0], 3)
     ([1, 0], [2, 5], [0, 0])

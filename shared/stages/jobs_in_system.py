@@ -190,11 +190,11 @@ class JobsInSystem:
         self.running[event.job_number] = RunningJob(job, event)
 
     def suspend(self, event: JobSuspended) -> None:
-        """Note that a running job is suspended."""
+        """Record that a running job is suspended."""
         self.running[event.job_number] = self.running[event.job_number]._replace(suspended=moment(event))
 
     def resume(self, event: JobResumed) -> None:
-        """Note that a suspended job continues."""
+        """Record that a suspended job continues."""
         job = self.running[event.job_number]
         self.running[event.job_number] = job._replace(suspended=None, lost=job.stood_still(moment(event)))
 

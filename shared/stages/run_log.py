@@ -92,7 +92,7 @@ class RunLog:
         return self._known
 
     def mark_read(self) -> None:
-        """Note that one reader has handled the checked event. Apply the event after the last reader.
+        """Record that one reader has handled the checked event. Apply the event after the last reader.
 
         A rejected event is never applied.
         """

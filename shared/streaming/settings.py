@@ -107,7 +107,7 @@ class Settings(BaseSettings):
         6066, description=f"their port, of a follower {FOLLOW_PORT} by default; 0 for none"
     )
     web_names: str = Field(
-        "", description="names that they are asked by, as NAME,NAME, besides localhost and the machine's addresses"
+        "", description="host names of their requests, as NAME,NAME, besides localhost and the machine's addresses"
     )
     log_format: Literal["text", "json"] = Field("text", description="how log lines look")
 

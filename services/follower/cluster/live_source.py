@@ -102,7 +102,7 @@ class SourceLoad:
         self.contradicted = isinstance(error, ContradictionError)
 
     def succeeded(self) -> None:
-        """Note that the last poll succeeded."""
+        """Record that the last poll succeeded."""
         self.failure, self.contradicted = "", False
 
     def asked(self, seconds: float) -> None:

@@ -18,6 +18,7 @@ from shadowtime.services.follower.slurm import Load, squeue
 from shadowtime.services.follower.slurm import json as slurm_json
 from shadowtime.shared.accounting import end_of, sacct_rows
 from shadowtime.shared.errors import FollowError
+from shadowtime.shared.quoting import quote
 
 KNOWN = {38, *range(40, 45)}
 """Supported versions, v0.0.N."""
@@ -57,7 +58,7 @@ class ByRest:
             return None
 
         if not isinstance(statistics, dict):
-            raise FollowError(f"{path}: statistics: expected an object")
+            raise FollowError(f"{path}: statistics: expected an object, found {quote(repr(statistics))}")
         return slurm_json.load_of(statistics, self._server.user)
 
     async def machine(self) -> SlurmNodes:
@@ -105,7 +106,7 @@ class ByRest:
         if self._version is None:
             paths = await self._server.get(LISTING, "paths")
             if not isinstance(paths, dict):
-                raise FollowError(f"{LISTING}: paths: expected an object")
+                raise FollowError(f"{LISTING}: paths: expected an object, found {quote(repr(paths))}")
             versions = {int(match[1]) for path in paths if (match := re.match(r"/slurm/v0\.0\.(\d{1,4})/", path))}
             if not versions & KNOWN:
                 has, known = (", ".join(f"v0.0.{version}" for version in sorted(some)) for some in (versions, KNOWN))
@@ -130,7 +131,7 @@ class ByRest:
         part = "jobs" if what.startswith("job") else what
         path, rows = await self._get(of, what, part, query)
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise FollowError(f"{path}: {part}: expected a list of objects")
+            raise FollowError(f"{path}: {part}: expected a list of objects, found {quote(repr(rows))}")
         return path, rows
 
 

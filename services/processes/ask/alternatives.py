@@ -39,7 +39,7 @@ class Alternative(FrozenModel):
 
     processors: Processors = Field(description="processors that it requests")
     requested_time: Request = Field(description="seconds that it requests")
-    cut: Probability | None = Field(description="probability of being cut at that request; null where nothing tells")
+    cut: Probability | None = Field(description="probability of being cut at that request; null if unknown")
     mean_wait: float | None = Field(description="mean wait over the futures, in seconds")
     mean_end: float | None = Field(description="mean seconds to its end, on this size, if it were not cut")
     starts_within: tuple[tuple[Probability, Seconds], ...] = Field(

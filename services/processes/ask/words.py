@@ -116,7 +116,7 @@ class ClusterWords:
         return str(job) if task is None else f"{job}_{task}"
 
     def speak(self, text: str, pools: Sequence[str] = ()) -> str:
-        """Return sentences with the ids of jobs and the names of users, accounts, partitions and pools for numbers.
+        """Return sentences with ids of jobs, and names of users, accounts, partitions and pools, in place of numbers.
 
         `pools` are the names of the pools. A number without a name stays.
 

@@ -50,7 +50,9 @@ class LiveView(Stories):
         return output
 
     def why(self, number: int, job_id: NamesJob = str) -> list[str]:
-        """Return the reasons why a job waits, one sentence each. `job_id` names jobs.
+        """Return the reasons why a job waits, one sentence each.
+
+        `job_id` returns the id of a job from its number.
 
         The list is empty if the job does not wait or the reasons are unknown.
         """

@@ -106,11 +106,11 @@ class PredictionWorkload:
             job.assumed = assumed
 
     def start(self, number: int) -> None:
-        """Note that a job runs from now on."""
+        """Record that a job runs from now on."""
         self._move(number, runs=True)
 
     def requeue(self, number: int) -> None:
-        """Note that a job waits again."""
+        """Record that a job waits again."""
         self._move(number, runs=False)
 
     def _move(self, number: int, *, runs: bool) -> None:

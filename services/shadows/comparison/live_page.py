@@ -1,4 +1,4 @@
-"""Comparisons of a cluster with its shadows, in the form of the live page."""
+"""Comparisons of a cluster with its shadows, as the live page shows them."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping

@@ -402,12 +402,8 @@ class SacctColumns:
         rows, limit = self.rows, self._mapped.get("limit")
         if limit is not None and limit.column and limit.unit is None:
             rows.assumed_limit = limit.column, limit.unit_in_name or "s"
-        rows.assumed_utc = self.instants.assumed
-        if rows.assumed_utc:
-            rows.notes.append(
-                "its dates tell no time zone: taken for UTC, in which summer time is an hour off; "
-                "ask sacct with SLURM_TIME_FORMAT=%s, or say --time-zone"
-            )
+        if self.instants.assumed:
+            rows.note_assumed_utc("summer time is an hour off; ask sacct with SLURM_TIME_FORMAT=%s, or use --time-zone")
         if self._lists_cut:
             rows.notes.append(
                 f"sacct has cut off {self._lists_cut:,} lists of array tasks, so jobs are missing; first "

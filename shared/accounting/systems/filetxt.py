@@ -53,7 +53,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
         last += len(lines)
 
     if instants.assumed:
-        jobs.rows.notes.append("its dates tell no time zone: taken for UTC; see --time-zone")
+        jobs.rows.note_assumed_utc()
     return jobs.finished("it states no run time limit (sbatch --time)")
 
 

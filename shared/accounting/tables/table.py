@@ -352,9 +352,8 @@ class _Table:
     def finish(self) -> AccountingRows:
         """Return all rows, with remarks on the file."""
         rows, limit = self.rows, self._named.get("limit")
-        rows.assumed_utc = self._instants.assumed
-        if rows.assumed_utc:
-            rows.notes.append("its dates tell no time zone: taken for UTC; see --time-zone")
+        if self._instants.assumed:
+            rows.note_assumed_utc()
         if self._strange:
             ((state, _),) = self._strange.most_common(1)
             rows.notes.append(

@@ -26,7 +26,7 @@ class Receiver(Protocol):
         ...
 
     def went_back(self, partition: int, read: int) -> None:
-        """Note that a record before offset `read` comes again, although nobody asked for it."""
+        """Register that a record before offset `read` comes again, although nobody asked for it."""
         ...
 
     def first_left(self, partition: int) -> int | None:
@@ -89,11 +89,11 @@ class BatchConsumer(driver.Consumer):
             self._read_offset[tp] = offset
 
     def await_handling(self, tp: Any, offset: int) -> None:
-        """Note that a record is to be handled: no offset behind it may be committed before `handled`."""
+        """Register a record to be handled. No offset behind it may be committed before `handled`."""
         self._unhandled[tp][offset] = None
 
     def handled(self, tp: Any, offset: int) -> None:
-        """Note that a record was handled, or that its receiver has left it in the log."""
+        """Register that a record was handled, or that its receiver has left it in the log."""
         self._unhandled[tp].pop(offset, None)
         self._n_acked += 1
 

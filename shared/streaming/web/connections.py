@@ -140,7 +140,7 @@ class Connection(asyncio.Protocol):
 
     @contextmanager
     def answer(self) -> Iterator[None]:
-        """Note that a request is being answered, while the block lasts."""
+        """Mark the connection as answering a request, inside a `with` block."""
         self.answering = True
         self._unanswered = 0
         try:

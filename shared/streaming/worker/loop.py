@@ -92,7 +92,7 @@ class WorkerLoop:
         self._arrived.set()
 
     def went_back(self, partition: int, read: int) -> None:
-        """Note that records before `read` come again, although nobody asked for them: the log may be replaced."""
+        """Register that records before `read` come again, although nobody asked for them: the log may be replaced."""
         if self.worker is not None:
             self.worker.doubt(partition, read)
             self._arrived.set()

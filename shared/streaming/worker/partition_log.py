@@ -58,7 +58,7 @@ class PartitionLog:
         self._identities = [(0, identity)]
 
     def begin_again(self, identity: str) -> None:
-        """Note that another log has taken the place of the present one: all offsets count anew."""
+        """Record that another log has taken the place of the present one: all offsets count anew."""
         self._identities = [self._identities[-1], (self._epoch + 1, identity)]
         self._first = self._searched = 0
         self._next = -1
@@ -106,7 +106,7 @@ class PartitionLog:
         return Span(self._known(), max(self._known(), self._first))
 
     def searched(self, stop: int) -> None:
-        """Note that all beginnings before offset `stop` are known."""
+        """Record that all beginnings before offset `stop` are known."""
         self._searched = max(self._searched, stop)
 
     def _known(self) -> int:
@@ -180,7 +180,7 @@ class LeftRecords:
         return self._parts[key][0]
 
     def read(self, key: bytes, stop: int, count: int) -> None:
-        """Note that `count` records of a run's next part were read: all before offset `stop`."""
+        """Record that `count` records of a run's next part were read: all before offset `stop`."""
         parts = self._parts.pop(key)
         part = parts[0]
         part.first = stop

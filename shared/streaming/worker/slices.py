@@ -125,7 +125,7 @@ class EffortMeter:
         """Seconds of the events since the processor time was measured."""
 
     def lap(self) -> None:
-        """Note that an event was handled."""
+        """Record that an event was handled."""
         lap, effort = self._lap, self._effort
         self._lap = now = self._clock()
         took = now - lap
@@ -140,7 +140,7 @@ class EffortMeter:
         effort.longest = max(effort.longest, took)
 
     def stop(self) -> None:
-        """Note that no event follows."""
+        """Record that no event follows."""
         effort = self._effort
         effort.busy = min(own_seconds() - self._first, effort.seconds)
         effort.longest = min(effort.longest, effort.busy)

@@ -203,7 +203,7 @@ class RecordProcessor:
         self._committing.clear()
 
     def doubt(self, partition: int, offset: int) -> None:
-        """Note that the log of a partition, which had a record at `offset`, may have been replaced."""
+        """Record that the log of a partition, which had a record at `offset`, may have been replaced."""
         self.doubtful[partition] = max(self.doubtful.get(partition, -1), offset)
 
     async def identify(self, partition: int) -> bool:

@@ -175,6 +175,7 @@ def test_file_is_not_a_log_to_replay(replay: Replay, tmp_path: Path, contents: b
         (["--requests", "true"], "'--requests': 'true' is not one of"),
         (["--filter", "cut"], "'--filter': 'cut' is not one of"),
         (["--polcy", "easy"], "no such option: --polcy .*--policy"),
+        (["-o", "out"], "no such option: -o; see .* --help"),
         (["--seed"], "'--seed' requires an argument"),
         (["--policy", "easy", "--policy", "easy"], "--policy 'easy' is given twice$"),
         (

@@ -1,6 +1,6 @@
 """Outcomes of evaluated candidates against a recomputation from the whole log, and the reliability table."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import orjson
@@ -222,6 +222,18 @@ def test_a_decision_about_a_job_that_does_not_wait_is_rejected(number: int) -> N
     assert orjson.dumps(scoreboard.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY) == before
 
 
-def test_candidates_without_probabilities_are_no_message() -> None:
-    with pytest.raises(ValidationError, match="head 7: 2 candidates, but another number of probabilities"):
-        Evaluated(head=7, needed=1, after=0, job_numbers=(1, 2), probabilities=(0.5,), bounds=(0.5,), accepted=False)
+@pytest.mark.parametrize(
+    ("numbers", "changes", "message"),
+    [
+        ((1, 2), {"bounds": (0.5, 0.5)}, "head 7: expected 2 probabilities, one a candidate; found 1"),
+        ((1, 2), {"probabilities": (0.5, 0.5)}, "head 7: expected 2 bounds, one a candidate; found 1"),
+        ((1,), {"recalibrated": ()}, "head 7: expected 1 recalibrated, one a candidate; found 0"),
+        ((), {"probabilities": (), "bounds": (), "accepted": True}, "head 7: expected at least one candidate"),
+    ],
+)
+def test_candidates_without_probabilities_are_no_message(
+    numbers: tuple[int, ...], changes: dict[str, Any], message: str
+) -> None:
+    values: dict[str, Any] = {"probabilities": (0.5,), "bounds": (0.5,), "accepted": False} | changes
+    with pytest.raises(ValidationError, match=message):
+        Evaluated(head=7, needed=1, after=0, job_numbers=numbers, **values)

@@ -84,7 +84,7 @@ def test_the_end_of_summer_time_makes_no_job_end_before_it_starts(tmp_path: Path
 
 def test_dates_without_a_zone_are_told_to_be_taken_for_utc(tmp_path: Path) -> None:
     (note, *_) = read(tmp_path, {**SUMMER, "End": "2026-10-25T03:10:00"}).notes
-    assert "tell no time zone" in note
+    assert "state no time zone" in note
 
 
 def test_an_unknown_zone_is_named(tmp_path: Path) -> None:
