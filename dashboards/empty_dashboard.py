@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders import dashboard as sdk
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as model
 
-from shadowtime.dashboards.panels import STORE
+from shadowtime.dashboards.panel_kinds import STORE
 from shadowtime.dashboards.queries import EVER, VARIABLES, WHERE, Query, time_ranges
 
 TAG = "shadowtime"

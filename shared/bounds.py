@@ -1,4 +1,6 @@
-"""Bounds on all input from outside, in one place; `docs/bounds.md` has the reasons.
+"""Bounds on all values from outside, in one place; `docs/bounds.md` has the reasons.
+
+The largest message in bytes is a setting: `max_message_bytes` in `shared/streaming/settings.py`.
 
 The schema of messages and every reader of logs reject larger input, so no later code has to check. A number computed
 from numbers within these bounds fits 64 bits, or is a Python integer of any size that never leaves the process.

@@ -4,7 +4,7 @@ from grafana_foundation_sdk.builders.common import TableSortByFieldState
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from shadowtime.dashboards.empty_dashboard import board, with_panels
-from shadowtime.dashboards.panels import Asks, chart
+from shadowtime.dashboards.panel_kinds import Asks, chart
 from shadowtime.dashboards.queries import ONE, Query, largest, last, worded
 from shadowtime.dashboards.screens.moments import rows
 from shadowtime.shared import metric_names as names

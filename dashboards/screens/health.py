@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from shadowtime.dashboards.empty_dashboard import Rows, board, with_panels
-from shadowtime.dashboards.panels import Asks, chart, lanes
+from shadowtime.dashboards.panel_kinds import Asks, chart, lanes
 from shadowtime.dashboards.queries import Query
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.text import BAD, GOOD

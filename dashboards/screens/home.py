@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders.table import Panel
 from grafana_foundation_sdk.models.dashboard import DynamicConfigValue, VariableSort
 
 from shadowtime.dashboards.empty_dashboard import board, hidden, with_panels
-from shadowtime.dashboards.panels import COUNT, DAYS, Asks, number, words
+from shadowtime.dashboards.panel_kinds import COUNT, DAYS, Asks, number, words
 from shadowtime.dashboards.queries import EVER, RUN, Query, ever, time_ranges
 from shadowtime.dashboards.screens.health import UNSCRAPED
 from shadowtime.dashboards.screens.moments import gauge, rows

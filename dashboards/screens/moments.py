@@ -11,7 +11,7 @@ from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from shadowtime.dashboards.panels import HEIGHT, HOURS, Asks, Drawing, Override, finished, legend
+from shadowtime.dashboards.panel_kinds import HEIGHT, HOURS, Asks, Drawing, Override, finished, legend
 from shadowtime.dashboards.queries import Query
 from shadowtime.shared.text import BAD, GOOD, HUES, NEUTRAL
 

@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.models import dashboard as model
 
 from shadowtime.dashboards.empty_dashboard import Rows, board, with_panels
-from shadowtime.dashboards.panels import COUNT, DAYS, HOURS, Asks, columns
+from shadowtime.dashboards.panel_kinds import COUNT, DAYS, HOURS, Asks, columns
 from shadowtime.dashboards.queries import BASELINE, EVER, OTHERS, SEVERAL, Query, Runs, composed, either, last, spelt
 from shadowtime.dashboards.screens.moments import bars_by, matrix, rows, sentences, shares
 from shadowtime.shared import metric_names as names

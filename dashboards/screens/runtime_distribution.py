@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from shadowtime.dashboards.empty_dashboard import Rows, board, with_panels
-from shadowtime.dashboards.panels import COUNT, HOURS, Asks, band, chart, lanes, number, target
+from shadowtime.dashboards.panel_kinds import COUNT, HOURS, Asks, band, chart, lanes, number, target
 from shadowtime.dashboards.queries import ONE, Query, last
 from shadowtime.dashboards.screens.moments import bars
 from shadowtime.shared import metric_names as names

@@ -5,7 +5,7 @@ from grafana_foundation_sdk.builders.common import TableSortByFieldState
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from shadowtime.dashboards.empty_dashboard import Rows, board, mark, with_panels
-from shadowtime.dashboards.panels import COUNT, Asks, chart, number
+from shadowtime.dashboards.panel_kinds import COUNT, Asks, chart, number
 from shadowtime.dashboards.queries import ONE, Query, largest, last, worded
 from shadowtime.dashboards.screens.moments import bars, live, rows
 from shadowtime.shared import metric_names as names

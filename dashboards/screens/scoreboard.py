@@ -4,7 +4,7 @@ from grafana_foundation_sdk.builders import table
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from shadowtime.dashboards.empty_dashboard import Rows, board, mark, with_panels
-from shadowtime.dashboards.panels import COUNT, DAYS, HOURS, Asks, chart
+from shadowtime.dashboards.panel_kinds import COUNT, DAYS, HOURS, Asks, chart
 from shadowtime.dashboards.queries import SEVERAL, Query, largest, last
 from shadowtime.dashboards.screens.moments import gauge, heat, rows
 from shadowtime.shared import metric_names as names

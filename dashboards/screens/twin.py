@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from shadowtime.dashboards.empty_dashboard import Rows, board, with_panels
-from shadowtime.dashboards.panels import COUNT, DAYS, HOURS, REAL, Asks, chart, target
+from shadowtime.dashboards.panel_kinds import COUNT, DAYS, HOURS, REAL, Asks, chart, target
 from shadowtime.dashboards.queries import Query, composed, either, spelt
 from shadowtime.dashboards.screens.moments import rows, sentences
 from shadowtime.shared import metric_names as names

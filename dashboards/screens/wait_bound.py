@@ -4,7 +4,7 @@ from grafana_foundation_sdk.builders import table
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from shadowtime.dashboards.empty_dashboard import Rows, board, mark, with_panels
-from shadowtime.dashboards.panels import COUNT, DAYS, HOURS, Asks, band, chart, dots, fixed, target
+from shadowtime.dashboards.panel_kinds import COUNT, DAYS, HOURS, Asks, band, chart, dots, fixed, target
 from shadowtime.dashboards.queries import ONE, Query, last
 from shadowtime.dashboards.screens.moments import against, rows
 from shadowtime.shared import metric_names as names

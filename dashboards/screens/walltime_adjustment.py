@@ -4,7 +4,7 @@ from grafana_foundation_sdk.builders import timeseries
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from shadowtime.dashboards.empty_dashboard import board, with_panels
-from shadowtime.dashboards.panels import Asks, chart, fixed, number
+from shadowtime.dashboards.panel_kinds import Asks, chart, fixed, number
 from shadowtime.dashboards.queries import ONE, Query
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.text import OUTCOME_COLOURS

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from shadowtime.services.wait_bound.binomial import fewest_observations, minimum_history
+from shadowtime.services.wait_bound.binomial_ranks import fewest_observations, minimum_history
 from shadowtime.shared.bounds import MAX_PROCESSORS
 from shadowtime.shared.messages import Side
 from shadowtime.shared.quoting import quote

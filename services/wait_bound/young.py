@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.wait_bound.binomial import covering_rank
+from shadowtime.services.wait_bound.binomial_ranks import covering_rank
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.kernels import Integers
 

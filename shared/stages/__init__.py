@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         RiskOfRequests,
     )
     from shadowtime.shared.stages.run_log import RunLog
-    from shadowtime.shared.stages.snapshot import fingerprint, read_snapshot
+    from shadowtime.shared.stages.snapshot_head import fingerprint, read_snapshot
     from shadowtime.shared.stages.stage import Stage, StageRun, chained, described, rejected
     from shadowtime.shared.stages.topics import DEAD_LETTERS, DECISIONS, FLOW, JOBS, SCORES, WRITTEN_BY
 

@@ -23,7 +23,7 @@ from shadowtime.shared.messages import ClusterOpened, Envelope, Refusal, Rejecte
 from shadowtime.shared.quoting import truncate
 from shadowtime.shared.spec import Price
 from shadowtime.shared.stages.handler import StageHandler
-from shadowtime.shared.stages.snapshot import SNAPSHOT_SCHEMA, fingerprint, read_snapshot
+from shadowtime.shared.stages.snapshot_head import SNAPSHOT_SCHEMA, fingerprint, read_snapshot
 
 
 @dataclass(frozen=True)

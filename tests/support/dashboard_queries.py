@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from shadowtime.dashboards.generate import ALERTING, PROVISIONING
-from shadowtime.dashboards.panels import NO_RUN
+from shadowtime.dashboards.panel_kinds import NO_RUN
 from shadowtime.dashboards.screens.health import UNSCRAPED
 from shadowtime.dashboards.screens.home import NOTHING
 from shadowtime.shared.metric_names import ANSWERS, METRICS

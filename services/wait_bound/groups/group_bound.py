@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.wait_bound.binomial import lower_rank, minimum_history, upper_rank
+from shadowtime.services.wait_bound.binomial_ranks import lower_rank, minimum_history, upper_rank
 from shadowtime.services.wait_bound.groups.change_point import LEVELS, RUNS, ChangePoints, replay
 from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
 from shadowtime.shared.kernels import Integers

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.wait_bound.binomial import fewest_observations, minimum_history
+from shadowtime.services.wait_bound.binomial_ranks import fewest_observations, minimum_history
 from shadowtime.services.wait_bound.groups.clustering import cut
 from shadowtime.services.wait_bound.groups.group_bound import DETECTING, WaitGroup
 from shadowtime.services.wait_bound.settings import BoundSettings

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shadowtime.services.wait_bound.binomial import fewest_observations, one_sided
+from shadowtime.services.wait_bound.binomial_ranks import fewest_observations, one_sided
 from shadowtime.services.wait_bound.bounder import Updates
 from shadowtime.services.wait_bound.conformal import MIN_WAITS, Conformal
 from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage

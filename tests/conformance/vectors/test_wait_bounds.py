@@ -7,7 +7,7 @@ import pytest
 from numpy.random import PCG64, Generator
 from scipy.stats import binom
 
-from shadowtime.services.wait_bound.binomial import lower_rank, minimum_history, upper_rank
+from shadowtime.services.wait_bound.binomial_ranks import lower_rank, minimum_history, upper_rank
 from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, borrowed, bound
 from tests.conformance.vectors.vector import vector
 

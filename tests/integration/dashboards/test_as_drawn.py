@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shadowtime.dashboards.panels import LEGEND_WIDTH
+from shadowtime.dashboards.panel_kinds import LEGEND_WIDTH
 from tests.support import grafana
 from tests.support.browser import browser, require_browser
 from tests.support.dashboard_queries import boards

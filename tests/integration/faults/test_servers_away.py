@@ -12,7 +12,7 @@ import pytest
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.messages.envelope import Envelope, SchedulingPoint
-from shadowtime.shared.stages.snapshot import SNAPSHOT_SCHEMA
+from shadowtime.shared.stages.snapshot_head import SNAPSHOT_SCHEMA
 from shadowtime.shared.streaming.kafka.clients import partition_of
 from shadowtime.shared.streaming.protocols import Transaction
 from shadowtime.shared.streaming.settings import Settings

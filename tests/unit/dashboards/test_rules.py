@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.dashboards.panels import FEW, colours
+from shadowtime.dashboards.panel_kinds import FEW, colours
 from shadowtime.dashboards.queries import MOST, worded
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scoreboard.waits_by_group import BLOCKED, CAPACITY, NOT_FREE, OTHERS_FIRST

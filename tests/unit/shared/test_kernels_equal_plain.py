@@ -33,7 +33,7 @@ from shadowtime.services.scheduler.ordering.distribution_measures import outlast
 from shadowtime.services.scheduler.policies.trial_runs import worthwhile
 from shadowtime.services.scheduler.tables.expected_end import expected_ends
 from shadowtime.services.scheduler.tables.job_table import remove_row
-from shadowtime.services.wait_bound.binomial import covering_rank
+from shadowtime.services.wait_bound.binomial_ranks import covering_rank
 from shadowtime.services.wait_bound.groups.change_point import LEVELS, autocorrelation, replay
 from shadowtime.services.wait_bound.groups.change_point import RUNS as MISSES
 from shadowtime.services.wait_bound.groups.clustering import log_likelihood, merge_order

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 from scipy.stats import binom
 
-from shadowtime.services.wait_bound.binomial import lower_rank, minimum_history, two_sided_ranks, upper_rank
+from shadowtime.services.wait_bound.binomial_ranks import lower_rank, minimum_history, two_sided_ranks, upper_rank
 from shadowtime.testing.examples import examples
 
 COUNTS = st.integers(0, 3000)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
-from shadowtime.services.wait_bound.binomial import minimum_history, upper_rank
+from shadowtime.services.wait_bound.binomial_ranks import minimum_history, upper_rank
 from shadowtime.services.wait_bound.groups.change_point import EVERY, RUNS
 from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, borrowed, bound, lower_bound, ranks
 from shadowtime.shared.kernels.arrays import Integers

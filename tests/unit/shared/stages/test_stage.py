@@ -21,7 +21,7 @@ from shadowtime.shared.messages.envelope import (
     SchedulingPoint,
 )
 from shadowtime.shared.messages.machine_capacity import Pool
-from shadowtime.shared.stages.snapshot import SNAPSHOT_SCHEMA, fingerprint
+from shadowtime.shared.stages.snapshot_head import SNAPSHOT_SCHEMA, fingerprint
 from shadowtime.shared.stages.stage import Stage, StageRun
 
 OPENED = ClusterOpened(time=100, cluster="c", processors=10, runtime="last-two")
