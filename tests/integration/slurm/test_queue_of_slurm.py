@@ -27,16 +27,16 @@ pytestmark = pytest.mark.nightly
 
 WAITING = 300
 POLICY = "easy:queue=priority,forecast=calibrated"
-COLUMNS = "JobArrayID:|,UserName:|,Partition:|,NumCPUs:|,TimeLimit:|,StateCompact:|,SubmitTime:|,StartTime:|,Name:|"
+COLUMNS = "JobArrayID:|,UserName:|,Partition:|,NumCPUs:|,TimeLimit:|,StateCompact:|,EligibleTime:|,StartTime:|,Name:|"
 
 
 def squeue(cluster: SlurmCluster) -> dict[str, tuple[Any, ...]]:
-    """Return the user, partition, processors, limit in seconds, state, and submission or start of each job."""
+    """Return the user, partition, processors, limit in seconds, state, and begin of the wait or start of each job."""
     rows: dict[str, tuple[Any, ...]] = {}
     command = ("env", "SLURM_TIME_FORMAT=%s", "TZ=UTC", "squeue", "-h", "-r", "-t", "PD,R", "-O", COLUMNS)
     for line in cluster.run(*command).splitlines():
-        job, user, partition, processors, limit, state, submit, start, *_ = (part.strip() for part in line.split("|"))
-        at = int(submit if state == "PD" else start)
+        job, user, partition, processors, limit, state, eligible, start, *_ = (part.strip() for part in line.split("|"))
+        at = int(eligible if state == "PD" else start)
         rows[job] = (user, partition, int(processors), seconds(limit), state, at)
     return rows
 
