@@ -50,7 +50,7 @@ AS_READ = Reading()
 NUMERIC = b"0123456789+-.; \t\r"
 """All characters that a job line in the Standard Workload Format may have."""
 
-JOB_LINE = re.compile(rb"(?:[\s;]*[-+]?[.0-9]+){4}")
+JOB_LINE = re.compile(rb"(?:[\s;]*[-+]?[.0-9]+(?![^\s;])){4}")
 """The beginning of a job line in the Standard Workload Format."""
 
 WHOLE_LOGS = ("Batsim", "Grid Workload Format")
@@ -70,8 +70,10 @@ UNREAD = {
     b"#!": "a script",
     b"---\n": "YAML; sacct can print JSON with --json, or text with -P",
     b"%YAML": "YAML; sacct can print JSON with --json, or text with -P",
+    b"================== Job": "output of LoadLeveler; export the table of jobs as CSV",
     b"=====": "output of qacct -j; use Grid Engine's file, $SGE_ROOT/$SGE_CELL/common/accounting",
     b"Accounting information about jobs": "output of bacct; use LSF's file lsb.acct",
+    b"JobId=": "output of scontrol show job; print the accounting of ended jobs with sacct -P",
     b"Job: ": "output of tracejob; use the folder server_priv/accounting",
     b"Job Id: ": "output of qstat -f; use the folder server_priv/accounting",
     b"job-ID ": "output of qstat; use Grid Engine's file, $SGE_ROOT/$SGE_CELL/common/accounting",

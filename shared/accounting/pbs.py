@@ -34,6 +34,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     rows, instants = AccountingRows(), Instants(zone_of(reading.time_zone))
     jobs = PbsJobs(instants)
     last, taken, differing, deleted = 0, list[PbsLife](), list[PbsLife](), False
+    servers: dict[str, int] = {}
     for lines in lines_of(path):
         for number, line in enumerate(lines, last + 1):
             try:
@@ -56,13 +57,20 @@ def read(path: Path, reading: Reading) -> AccountingRows:
         last += len(lines)
         differing += (life for life in taken if life.numbers["requested"] not in (UNKNOWN, life.numbers["processors"]))
         deleted = deleted or any(life.kind in DELETED for life in taken)
-        _extend(rows, taken)
+        _extend(rows, taken, servers)
         taken.clear()
 
     for job, known in jobs.waiting.items():
         state = "still waiting" if known.started == UNKNOWN else "still running"
         rows.leave_out(state, 1, f"job {job}, line {known.line}")
         rows.passed_over -= 1  # its last record is counted as this job now
+    if len(servers) > 1:
+        first, *others = servers
+        rows.notes.append(
+            f"its jobs are of {len(servers)} servers: {', '.join(f'{name} ({servers[name]:,})' for name in servers)}; "
+            f"jobs of {', '.join(others)} have numbers of their own beside those of {first}. If the servers are of "
+            "separate machines, read their files one by one"
+        )
     if differing:
         rows.notes.append(
             f"{len(differing):,} jobs held another number of processors than nodes=N:ppn=M or select= requests, and "
@@ -73,10 +81,21 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     return rows
 
 
-def _extend(rows: AccountingRows, lives: Sequence[PbsLife]) -> None:
+def _extend(rows: AccountingRows, lives: Sequence[PbsLife], servers: dict[str, int]) -> None:
+    """Add lives to the rows, and count them in `servers`. The number of a job is that of the first server only."""
     if not lives:
         return
+    ids = []
+    for life in lives:
+        server = life.job.partition(".")[2].partition(".")[0]
+        servers[server] = servers.get(server, 0) + 1
+        ids.append("" if server == next(iter(servers)) else life.job.replace(".", "@", 1))
     columns = zip(*(life.numbers.values() for life in lives), strict=True)
     numbers = dict(zip(lives[0].numbers, columns, strict=True))
     words = dict(zip(lives[0].words, zip(*(life.words.values() for life in lives), strict=True), strict=True))
+    if any(ids):
+        words["job_id"] = tuple(ids)
+        numbers["job_number"] = tuple(
+            UNKNOWN if job else number for job, number in zip(ids, numbers["job_number"], strict=True)
+        )
     rows.extend([life.line for life in lives], {name: numbers[name] for name in NUMBERS if name in numbers}, words)
