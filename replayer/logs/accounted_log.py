@@ -193,7 +193,7 @@ def _of_other_cluster(name: str, rows: AccountingRows, cluster: str | None) -> F
 
 
 def _refuse_impossible(name: str, rows: AccountingRows, lives: Lives) -> None:
-    """Raise `TraceError` if times cannot be in the unit that they were read in, and nobody has stated one."""
+    """Raise `TraceError` if most times cannot be right: as to their unit, if nobody has stated it, or their zone."""
     stated = "state the unit, such as --columns {}=COLUMN:min (or ns, us, ms, s, h, d)"
     submit = lives.submit[lives.submit != UNKNOWN]
     if "submit" in rows.open_units and len(submit):
@@ -203,6 +203,14 @@ def _refuse_impossible(name: str, rows: AccountingRows, lives: Lives) -> None:
                 f"{name}: its jobs were submitted over {years:,} years, if their times are in seconds; "
                 f"{stated.format('submit')}, of all columns of times"
             )
+    begun = lives.started & (lives.submit != UNKNOWN)
+    early = begun & (lives.start < lives.submit - GRACE)
+    if FEW <= begun.sum() < early.sum() / MOST_SHARE:
+        raise TraceError(
+            f"{name}: {int(early.sum()):,} of {int(begun.sum()):,} jobs started before they were submitted, first "
+            f"{_example(rows, int(np.flatnonzero(early)[0]))}; if only some dates name a time zone, state that of the "
+            "others with --time-zone; else name another column with --columns submit=COLUMN"
+        )
     ran, held = rows.column("run_time"), lives.end - lives.start - np.maximum(lives.suspended, 0)
     over = lives.started & (lives.end != UNKNOWN)
     known, count = over & (ran >= 0), int(over.sum())

@@ -25,6 +25,9 @@ DIGITS = len(str(MAX_INTEGER))
 MAX_UNIX = 253_402_300_799
 """The last second of the year 9999."""
 
+NO_YEARS = 1, 1899, 1900, 9999
+"""Years of dates that programs, databases and spreadsheets write for no date."""
+
 SCALED = 631_152_000, 4_102_444_800
 """Unix times of 1990 and of 2100, between which numbers in smaller units than seconds must lie."""
 
@@ -254,6 +257,8 @@ class Instants:
         return None
 
     def _unix(self, date: datetime) -> int | None:
+        if date.year in NO_YEARS:
+            return UNKNOWN
         if date.tzinfo is None:
             self.without_zone += 1
             date = date.replace(tzinfo=self.zone)

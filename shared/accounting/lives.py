@@ -16,6 +16,9 @@ from shadowtime.shared.kernels import Flags, Integers
 DATED = 10**8
 """Limit below which times are seconds of the log, not Unix times. Logs written by `convert` have times of the log."""
 
+NO_INSTANTS = 2**31 - 1, 2**32 - 2, 2**32 - 1
+"""The last numbers of 32 bits, which programs write for no time."""
+
 HOUR, TWO_DAYS = 3_600, 172_800
 
 NOWHERE = "none assigned"
@@ -80,10 +83,10 @@ def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
 
 
 def _dated(instants: Integers) -> Integers:
-    """Return instants, `UNKNOWN` for those of the first two days of 1970 among dates: a way to write a missing one."""
+    """Return instants, `UNKNOWN` for numbers that stand for none: among dates, also the first two days of 1970."""
     dates = (instants >= DATED).any() and not ((instants >= TWO_DAYS) & (instants < DATED)).any()
     missing = (instants >= 0) & (instants < TWO_DAYS) & bool(dates)
-    return np.where(missing, UNKNOWN, instants)
+    return np.where(missing | np.isin(instants, NO_INSTANTS), UNKNOWN, instants)
 
 
 def joined_sizes(

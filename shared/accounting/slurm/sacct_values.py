@@ -93,7 +93,7 @@ def counted(text: str) -> int | None:
     (2048, 1536, 3, None)
     """
     if match := _IN_UNITS.match(text):
-        return round(float(match[1]) * 1024 ** ("KMG".index(match[2]) + 1))
+        return round(float(match[1]) * _MIB[match[2]] * 1024**2)
     return whole(text)
 
 

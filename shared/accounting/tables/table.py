@@ -276,8 +276,8 @@ class _Table:
         try:
             unstated = [named[name] for name in INSTANTS if name in named and named[name].unit is None]
             dated = [columns[mapped.column] for mapped in unstated if not columns[mapped.column].is_plain]
-            cells = (cell for column in dated for cell in column.coded[0])
-            self._instants.learn_order(str(cell) for cell in cells if isinstance(cell, str | float))
+            times = (cell for column in dated for cell in column.coded[0])
+            self._instants.learn_order(str(cell) for cell in times if isinstance(cell, str | float))
         except TraceError as error:
             raise TraceError(f"{self.path}: {error}") from None
         if "status" in named and "state" not in named:

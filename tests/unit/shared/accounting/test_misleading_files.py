@@ -42,12 +42,12 @@ RIGHT = [(submit, submit + wait, submit + wait + ran) for _, submit, wait, ran i
 
 def table(time: Callable[[int], object] = int, ran: Callable[[int], object] | None = None, delimiter: str = ",") -> str:
     """Return a table of the jobs, with run times only if a notation for them is given."""
-    head = ["job_number", "submit", "start", "end", "processors", *(["run_time"] if ran else [])]
-    rows = [
+    lines: list[list[object]] = [["job_number", "submit", "start", "end", "processors", *(["run_time"] if ran else [])]]
+    lines += [
         [number, time(submit), time(submit + wait), time(submit + wait + run), 4, *([ran(run)] if ran else [])]
         for number, submit, wait, run in JOBS
     ]
-    return "\n".join(delimiter.join(map(str, row)) for row in (head, *rows)) + "\n"
+    return "\n".join(delimiter.join(map(str, row)) for row in lines) + "\n"
 
 
 def dated(order: str) -> Callable[[int], str]:
@@ -148,6 +148,25 @@ def test_a_log_of_years_keeps_its_first_days(tmp_path: Path) -> None:
         f"{at},{at},{at + 60},4\n" for at in (0, 3600, 5 * 10**6, 2 * 10**8)
     )
     assert [submit for submit, _, _ in times(trace_of(tmp_path, text))] == [0, 3600, 5 * 10**6, 2 * 10**8]
+
+
+@pytest.mark.parametrize(
+    "missing", ["0001-01-01T00:00:00Z", "1900-01-01 00:00:00", "9999-12-31 23:59:59", "4294967295"]
+)
+def test_dates_that_stand_for_no_date(tmp_path: Path, missing: str) -> None:
+    row = "2026-03-02,2026-03-02,{},4,60\n"
+    text = "submit,start,end,processors,limit\n" + row.format(missing) + row.format("2026-03-03")
+    assert trace_of(tmp_path, text).left_out == {"still running": (1, "job 1, line 2")}
+
+
+def test_starts_before_submissions_are_refused(tmp_path: Path) -> None:
+    text = "submit,start,end,processors\n" + "".join(
+        f"{dated('%FT%TZ')(begin)},{dated('%FT%T')(start - 18_000)},{dated('%FT%T')(end - 18_000)},4\n"
+        for begin, start, end in RIGHT
+    )
+    with pytest.raises(TraceError, match=r"10 of 10 jobs started before they were submitted, .* with --time-zone"):
+        trace_of(tmp_path, text)
+    assert times(trace_of(tmp_path, text, time_zone="America/New_York")) == RIGHT
 
 
 def test_fractions_of_hours_are_rounded_to_seconds(tmp_path: Path) -> None:
