@@ -268,13 +268,20 @@ def test_elapsed_decides_at_the_beginning_of_summer_time(tmp_path: Path) -> None
 
 def test_jobs_of_several_servers_of_pbs_are_not_lives_of_one_job(tmp_path: Path) -> None:
     text = "".join(
-        f"03/02/2026 08:00:00;E;7.{server};user=u queue=q ctime={submit} etime={submit} start={submit + 10} "
+        f"03/02/2026 08:00:00;E;{job}.{server};user=u queue=q ctime={submit} etime={submit} start={submit + 10} "
         f"end={submit + 60} exec_host=n1/0*4 Resource_List.walltime=01:00:00 Exit_status=0\n"
-        for server, submit in (("a", BEGIN), ("b", BEGIN + 30), ("a.example.org", BEGIN + 200), ("b", BEGIN + 100))
+        for job, server, submit in (
+            (7, "a", BEGIN),
+            (7, "b", BEGIN + 30),
+            (7, "a.example.org", BEGIN + 200),
+            (7, "b", BEGIN + 100),
+            (8, "b", BEGIN + 300),
+        )
     )
     trace = trace_of(tmp_path, text)
-    assert [submit for submit, _, _ in times(trace)] == [BEGIN, BEGIN + 30, BEGIN + 100, BEGIN + 200]
-    assert "its jobs are of 2 servers: a (2), b (2)" in trace.notes[0]
+    assert [submit for submit, _, _ in times(trace)] == [BEGIN, BEGIN + 30, BEGIN + 100, BEGIN + 200, BEGIN + 300]
+    assert "its jobs are of 2 servers: a (2), b (3); 2 jobs have a number of their own" in trace.notes[0]
+    assert {7, 8} <= {*trace.table[:, FIELDS.index("job_number")].tolist()}
     assert sorted(trace.job_ids.values()) == ["7@b", "7@b"]
 
 
