@@ -109,8 +109,8 @@ class _Servers:
             names = ", ".join(f"{name or 'no name'} ({count:,})" for name, count in self._counts.items())
             self._rows.notes.append(
                 f"its jobs are of {len(self._counts)} servers: {names}; {self._renumbered:,} jobs have a number of "
-                "their own, since theirs is that of a job of another server. If the servers are of separate machines, read "
-                "their files one by one"
+                "their own, since theirs is that of a job of another server. If the servers are of separate machines, "
+                "read their files one by one"
             )
 
 
