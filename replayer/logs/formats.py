@@ -108,6 +108,8 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
             except TraceError as error:
                 raise TraceError(str(error).replace(str(copy), name).replace(copy.name, name)) from None
     form = _stated_format(path, reading) or format_of(path)
+    if form is None and (what := _unread(path)):
+        raise TraceError(f"{path}: this is {what}")
     if (form is None or form.NAME in WHOLE_LOGS) and replace(reading, lenient=False) != AS_READ and path.is_file():
         kind = "the Standard Workload Format" if form is None else form.NAME
         raise SettingsError(
@@ -117,8 +119,6 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     from shadowtime.replayer.logs.machine_size import with_sizes
 
     if form is None:
-        if what := _unread(path):
-            raise TraceError(f"{path}: this is {what}")
         return with_sizes(read_swf(path, lenient=reading.lenient))
 
     from shadowtime.replayer.logs.accounted_log import trace_of
@@ -235,6 +235,8 @@ def _unread(path: Path) -> str | None:
         shown = ", ".join(sorted(keys)[:10]) or "none"
         return f"JSON of no format that is read; its keys are {shown}; read are {_known()}"
     lines = [line for line in first_lines(head) if line.strip()]
+    if b"\0" in head[:4]:
+        return "text in UTF-16 or UTF-32 without a byte order mark, or no text; convert it with iconv -t UTF-8"
     if head[257:262] == b"ustar":
         return "a tar archive; unpack it: a folder is read as one log"
     standard = path.name.endswith(STANDARD) or any(line.startswith(b";") or JOB_LINE.match(line) for line in lines)

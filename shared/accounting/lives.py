@@ -167,5 +167,6 @@ def own_numbers(
     again = np.flatnonzero(life > 0)
     before, later = lives.end[rows[again - 1]], rows[again]
     others = lives.started[later] & (lives.start[later] < before)
-    since[later] = np.where(others, since[later], np.maximum(since[later], before))
+    several = np.isin(numbers[later], numbers[later[others]])  # then none of them is surely a life of another
+    since[later] = np.where(several, since[later], np.maximum(since[later], before))
     return own, later[others]

@@ -204,9 +204,9 @@ def test_ids_that_a_spreadsheet_has_rounded_are_no_ids(tmp_path: Path) -> None:
 
 
 def test_jobs_of_one_number_that_run_at_the_same_time_are_several_jobs(tmp_path: Path) -> None:
-    text = "job_number,submit,start,end,processors,limit\n7,0,5,600,4,600\n7,100,200,300,4,600\n7,300,700,800,4,600\n"
+    text = "job_number,submit,start,end,processors,limit\n7,0,5,600,4,600\n7,100,200,300,4,600\n7,250,700,800,4,600\n"
     trace = trace_of(tmp_path, text)
-    assert times(trace) == [(0, 5, 600), (100, 200, 300), (300, 700, 800)]
+    assert times(trace) == [(0, 5, 600), (100, 200, 300), (250, 700, 800)]
     assert "1 jobs started while another job of the same number ran" in trace.notes[0]
 
 
@@ -293,8 +293,10 @@ def test_jobs_of_several_servers_of_pbs_are_not_lives_of_one_job(tmp_path: Path)
         ("ClusterId Owner QDate\n4101 alice 1772438400\n", "of no format that is read"),
         ("JobId=4101 JobName=run\n   UserId=alice(1001)\n", "output of scontrol show job; .* sacct -P"),
         ("================== Job l1.9.0 ==================\n", "output of LoadLeveler"),
+        ("\0".join("job,submit"), "text in UTF-16 or UTF-32 without a byte order mark"),
     ],
 )
 def test_files_that_begin_with_numbers_are_not_called_the_standard_format(tmp_path: Path, text: str, what: str) -> None:
-    with pytest.raises(TraceError, match=what):
-        trace_of(tmp_path, text)
+    for columns in ("", "submit=t"):
+        with pytest.raises(TraceError, match=what):
+            trace_of(tmp_path, text, columns)
