@@ -34,7 +34,13 @@ from shadowtime.shared.quoting import quote
 _WHOLE = re.compile(r"[0-9]{1,15}\.0\Z")
 
 MOST_SHARE = 0.5
-"""Share of jobs that run longer than their limits. Above it, the unit of the limits is in doubt."""
+"""Share of jobs that run longer than their limits, or have other impossible times. Above it, the unit is in doubt."""
+
+MOST_YEARS = 50
+"""Years over which nine tenths of a log may be submitted."""
+
+FEW = 5
+"""Number of jobs of which no share is taken."""
 
 GRACE = 120
 """Seconds that a job may run beyond its limit, but no longer than the limit itself, without a doubt about its unit."""
@@ -53,6 +59,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         If no row is left.
     """
     lives = in_order_of_time(rows, Instants(zone_of(reading.time_zone)))
+    _refuse_impossible(name, rows, lives)
     pool = _pools(rows, parts, lives.started)
     numbers, ids, steps = _numbers(rows)
     status, limit = rows.column("status"), rows.column("limit")
@@ -81,7 +88,12 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         kept &= ~applies
 
     since = np.where(lives.eligible > 0, np.maximum(lives.eligible, lives.submit), lives.submit)
-    own = own_numbers(numbers, lives, since, kept, rows.column("life_step"))
+    own, others = own_numbers(numbers, lives, since, kept, rows.column("life_step"))
+    if len(others):
+        rows.notes.append(
+            f"{len(others):,} jobs started while another job of the same number ran, and count as jobs of their own; "
+            f"first {_example(rows, int(others.min()))}"
+        )
     early = kept & lives.started & (lives.start < since)
     since = np.where(early, lives.start, since)
     unique = np.zeros(len(rows), dtype=np.bool_)
@@ -180,6 +192,47 @@ def _of_other_cluster(name: str, rows: AccountingRows, cluster: str | None) -> F
     return others
 
 
+def _refuse_impossible(name: str, rows: AccountingRows, lives: Lives) -> None:
+    """Raise `TraceError` if most times cannot be right: as to their unit, if nobody has stated it, or their zone."""
+    stated = "state the unit, such as --columns {}=COLUMN:min (or ns, us, ms, s, h, d)"
+    submit = lives.submit[lives.submit != UNKNOWN]
+    if "submit" in rows.open_units and len(submit):
+        first, last = np.quantile(submit, (0.05, 0.95), method="nearest").tolist()
+        if (years := (last - first) // (365 * 86_400)) >= MOST_YEARS:
+            raise TraceError(
+                f"{name}: its jobs were submitted over {years:,} years, if their times are in seconds; "
+                f"{stated.format('submit')}, of all columns of times"
+            )
+    begun = lives.started & (lives.submit != UNKNOWN)
+    early = begun & (lives.start < lives.submit - GRACE)
+    if FEW <= begun.sum() < early.sum() / MOST_SHARE:
+        raise TraceError(
+            f"{name}: {int(early.sum()):,} of {int(begun.sum()):,} jobs started before they were submitted, first "
+            f"{_example(rows, int(np.flatnonzero(early)[0]))}; if only some dates name a time zone, state that of the "
+            "others with --time-zone; else name another column with --columns submit=COLUMN"
+        )
+    ran, held = rows.column("run_time"), lives.end - lives.start - np.maximum(lives.suspended, 0)
+    over = lives.started & (lives.end != UNKNOWN)
+    known, count = over & (ran >= 0), int(over.sum())
+    differing = known & ((10 * ran + 60 < held) | (ran > 10 * held + 60))
+    if "run_time" in rows.open_units and FEW <= known.sum() < differing.sum() / MOST_SHARE:
+        raise TraceError(
+            f"{name}: {int(differing.sum()):,} of {int(known.sum()):,} jobs have a run time that is not the time "
+            f"between their start and end, first {_example(rows, int(np.flatnonzero(differing)[0]))}; "
+            f"{stated.format('run_time')}, or leave the column out with run_time="
+        )
+    at_once = int((over & (held == 0)).sum())
+    if (
+        "start" in rows.open_units
+        and not rows.open_units.isdisjoint({"end", "run_time"})
+        and FEW <= count < at_once / MOST_SHARE
+    ):
+        raise TraceError(
+            f"{name}: {at_once:,} of {count:,} jobs end in the second of their start; name columns that have a time of "
+            f"day, or {stated.format(min(rows.open_units & {'end', 'run_time'}))}, where s confirms seconds"
+        )
+
+
 def _doubt(rows: AccountingRows, lives: Lives, limit: Integers, kept: Flags) -> str:
     """Return why the unit of limits is in doubt; empty if it is not."""
     if rows.assumed_limit is None:
@@ -192,7 +245,8 @@ def _doubt(rows: AccountingRows, lives: Lives, limit: Integers, kept: Flags) -> 
     return (
         f"{int(over.sum()):,} of {int(known.sum()):,} jobs ran longer than their limits, which are read in "
         f"{'seconds' if unit == 's' else unit} from column {quote(column)}; state the unit with "
-        f"--columns limit={column}:min (or s, h, d, ms), where :s confirms seconds"
+        f"--columns limit={column}:min (or s, h, d, ms), where :s confirms seconds, and :h reads 2:30 as hours and "
+        "minutes"
     )
 
 

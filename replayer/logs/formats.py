@@ -50,7 +50,7 @@ AS_READ = Reading()
 NUMERIC = b"0123456789+-.; \t\r"
 """All characters that a job line in the Standard Workload Format may have."""
 
-JOB_LINE = re.compile(rb"(?:[\s;]*[-+]?[.0-9]+){4}")
+JOB_LINE = re.compile(rb"(?:[\s;]*[-+]?[.0-9]+(?![^\s;])){4}")
 """The beginning of a job line in the Standard Workload Format."""
 
 WHOLE_LOGS = ("Batsim", "Grid Workload Format")
@@ -70,8 +70,10 @@ UNREAD = {
     b"#!": "a script",
     b"---\n": "YAML; sacct can print JSON with --json, or text with -P",
     b"%YAML": "YAML; sacct can print JSON with --json, or text with -P",
+    b"================== Job": "output of LoadLeveler; export the table of jobs as CSV",
     b"=====": "output of qacct -j; use Grid Engine's file, $SGE_ROOT/$SGE_CELL/common/accounting",
     b"Accounting information about jobs": "output of bacct; use LSF's file lsb.acct",
+    b"JobId=": "output of scontrol show job; print the accounting of ended jobs with sacct -P",
     b"Job: ": "output of tracejob; use the folder server_priv/accounting",
     b"Job Id: ": "output of qstat -f; use the folder server_priv/accounting",
     b"job-ID ": "output of qstat; use Grid Engine's file, $SGE_ROOT/$SGE_CELL/common/accounting",
@@ -106,6 +108,8 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
             except TraceError as error:
                 raise TraceError(str(error).replace(str(copy), name).replace(copy.name, name)) from None
     form = _stated_format(path, reading) or format_of(path)
+    if form is None and (what := _unread(path)):
+        raise TraceError(f"{path}: this is {what}")
     if (form is None or form.NAME in WHOLE_LOGS) and replace(reading, lenient=False) != AS_READ and path.is_file():
         kind = "the Standard Workload Format" if form is None else form.NAME
         raise SettingsError(
@@ -115,8 +119,6 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     from shadowtime.replayer.logs.machine_size import with_sizes
 
     if form is None:
-        if what := _unread(path):
-            raise TraceError(f"{path}: this is {what}")
         return with_sizes(read_swf(path, lenient=reading.lenient))
 
     from shadowtime.replayer.logs.accounted_log import trace_of
@@ -233,6 +235,8 @@ def _unread(path: Path) -> str | None:
         shown = ", ".join(sorted(keys)[:10]) or "none"
         return f"JSON of no format that is read; its keys are {shown}; read are {_known()}"
     lines = [line for line in first_lines(head) if line.strip()]
+    if b"\0" in head[:4]:
+        return "text in UTF-16 or UTF-32 without a byte order mark, or no text; convert it with iconv -t UTF-8"
     if head[257:262] == b"ustar":
         return "a tar archive; unpack it: a folder is read as one log"
     standard = path.name.endswith(STANDARD) or any(line.startswith(b";") or JOB_LINE.match(line) for line in lines)

@@ -7,6 +7,8 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.shared.accounting import pbs
     from shadowtime.shared.accounting.cells import (
+        NO_LIMIT,
+        NO_VALUE,
         UNLIMITED,
         count_of,
         instant_of,
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
         MAX_UNIX,
         NOT_SET,
         Instants,
-        in_seconds,
-        in_seconds_all,
         whole_number,
         zone_of,
     )

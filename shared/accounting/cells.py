@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.shared.accounting.durations import seconds_of
-from shadowtime.shared.accounting.instants import NOT_SET, Instants, in_seconds
+from shadowtime.shared.accounting.instants import NOT_SET, Instants
 from shadowtime.shared.accounting.reading import UNKNOWN
 from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION, MAX_INTEGER
 from shadowtime.shared.kernels import Integers
@@ -32,6 +32,9 @@ STATED = ("ns", "us", "ms", "s", "min", "h", "d")
 NO_LIMIT, NO_VALUE = "4294967295", "4294967294"
 """Numbers by which Slurm's database stores no limit and a missing value."""
 
+MOST_MEMORY = 2**30
+"""MiB, a pebibyte. A number from this on counts smaller units."""
+
 UNLIMITED = {"unlimited", "partition_limit", "infinite", "infinity", "inf", "no limit", NO_LIMIT}
 """Words for no limit, in lower case."""
 
@@ -42,6 +45,7 @@ _ISO = re.compile(
     r"P(?:([0-9]{1,7})D)?(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,12})(?:\.[0-9]{1,9})?S)?)?\Z"
 )
 _MEMORY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([KMGTP])i?B?\Z", re.IGNORECASE)
+_HOURS_AND_MINUTES = re.compile(r"([0-9]{1,6}):([0-5][0-9])\Z")
 _MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 
 Parser = Callable[[Any], int | None]
@@ -89,10 +93,12 @@ def instant_of(instants: Instants, unit: str | None = None) -> Parser:
     def parse(cell: Any) -> int | None:
         if is_missing(cell) or is_nan(cell):
             return UNKNOWN
-        if (number := _decimal(cell)) is not None and instants.date_format is None:
+        if instants.date_format is not None and isinstance(cell, int | str):
+            return instants(str(cell))
+        if (number := _decimal(cell)) is not None:
             if number < 0:
                 return None
-            return in_seconds(int(number)) if unit is None else _scaled(number, unit)
+            return instants.of_number(int(number)) if unit is None else _scaled(number, unit)
         if isinstance(cell, date):
             return instants(cell.isoformat())
         return instants(cell) if isinstance(cell, str) else None
@@ -103,11 +109,13 @@ def instant_of(instants: Instants, unit: str | None = None) -> Parser:
 def span_of(unit: str | None = None) -> Parser:
     """Return a parser of durations, in seconds unless `unit` is another one of `STATED`.
 
+    `2:30` has minutes and seconds, but in the unit of hours it has hours and minutes.
+
     >>> parse = span_of()
     >>> [parse(cell) for cell in ("0 days 02:00:00", "1.5h", "2:00:00", "7200.0", "P0DT2H0M0S", "INFINITE", "nan", "x")]
     [7200, 5400, 7200, 7200, 7200, 549755813888, -1, None]
-    >>> span_of("min")("120")
-    7200
+    >>> span_of("min")("120"), span_of()("2:30"), span_of("h")("2:30")
+    (7200, 150, 9000)
     """
 
     def parse(cell: Any) -> int | None:
@@ -123,6 +131,8 @@ def span_of(unit: str | None = None) -> Parser:
             return int(seconds) if 0 <= seconds <= MAX_DURATION else None
         if (number := _decimal(cell)) is not None:
             return _scaled(number, unit or "s") if number >= 0 else None
+        if UNITS.get(unit or "s") == UNITS["h"] and (match := _HOURS_AND_MINUTES.match(text)):
+            return 3600 * int(match[1]) + 60 * int(match[2])
         return _written_out(text) if isinstance(cell, str) else None
 
     return parse
@@ -151,12 +161,12 @@ def _written_out(text: str) -> int | None:
     if not parts_of_text or _PARTS.sub("", text.lower()) or any(unit not in UNITS for _, unit in parts_of_text):
         return None
     total = sum(Decimal(part) * UNITS[unit][0] / UNITS[unit][1] for part, unit in parts_of_text)
-    return min(int(total), MAX_DURATION)
+    return min(round(total), MAX_DURATION)
 
 
 def _scaled(number: Decimal | int, unit: str) -> int | None:
     more, less = UNITS[unit]
-    seconds = int(number * more) // less
+    seconds = (int(number) if more == less else round(number * more)) // less
     return seconds if seconds <= MAX_INTEGER else None
 
 
@@ -173,16 +183,18 @@ def count_of(cell: Any) -> int | None:
 
 
 def memory_of(cell: Any) -> int | None:
-    """Return an amount of memory in MiB. A number without a unit is in MiB.
+    """Return an amount of memory in MiB. A number without a unit is in MiB; from a pebibyte on, it is not readable.
 
-    >>> [memory_of(cell) for cell in ("16G", "512M", "2048", "1.5GiB", "16Gn", None)]
-    [16384, 512, 2048, 1536, None, -1]
+    >>> [memory_of(cell) for cell in ("16G", "512M", "2048", "1.5GiB", "16Gn", None, 17179869184)]
+    [16384, 512, 2048, 1536, None, -1, None]
     """
     if isinstance(cell, str) and (match := _MEMORY.match(cell.strip())):
         mib = float(match[1]) * _MIB[match[2].upper()]
         return round(mib) if mib <= MAX_AMOUNT else None
     number = _decimal(cell)
-    return int(number) if number is not None and 0 <= number <= MAX_INTEGER else count_of(cell)
+    if number is None or number < 0:
+        return count_of(cell)
+    return int(number) if number < MOST_MEMORY else None
 
 
 def word_of(cell: Any) -> str:

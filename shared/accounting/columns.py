@@ -109,7 +109,7 @@ class CellColumn:
     def numbers(
         self,
         parse: Callable[[Any], int | None],
-        plain: Callable[[Integers], Integers] | None = None,
+        plain: Callable[[Integers], Integers | None] | None = None,
         dated: Callable[[Integers], Integers | None] | None = None,
     ) -> tuple[Integers, list[int]]:
         """Return the number of each cell, shape (n,), and the rows of unreadable cells, whose number is `UNKNOWN`.
@@ -117,12 +117,12 @@ class CellColumn:
         Parameters
         ----------
         plain
-            A faster function that replaces `parse` for whole numbers; None if there is none.
+            A faster function that replaces `parse` for whole numbers; None if there is none. It may return None.
         dated
             The same for local dates, which it gets as seconds since 1970 without a time zone. It may return None.
         """
-        if plain is not None and (whole := self._whole) is not None:
-            return plain(whole), []
+        if plain is not None and (whole := self._whole) is not None and (values := plain(whole)) is not None:
+            return values, []
         if plain is not None and (at_once := self._at_once(parse, plain, dated)) is not None:
             return at_once, []
         cells, codes = self.coded
@@ -156,7 +156,7 @@ class CellColumn:
     def _at_once(
         self,
         parse: Callable[[Any], int | None],
-        plain: Callable[[Integers], Integers],
+        plain: Callable[[Integers], Integers | None],
         dated: Callable[[Integers], Integers | None] | None,
     ) -> Integers | None:
         """Return the numbers of texts that are all either missing or whole numbers, or all either missing or dates."""

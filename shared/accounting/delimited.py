@@ -143,8 +143,9 @@ class RowReader:
                 return
 
         parts.append((number, text, whole if valid else None))
-        if len(fields) > size or len(parts) > MAX_PARTS:
-            yield from self._give_up(len(parts) if len(fields) > size else 1)
+        too_long = len(fields) > size and not goes_on  # an open quote may enclose the surplus delimiters
+        if too_long or len(parts) > MAX_PARTS:
+            yield from self._give_up(len(parts) if too_long else 1)
 
     def _shared_out(self, fields: Fields) -> Fields | None:
         """Return the fields, with surplus delimiters in the fields of free text; None if no way makes a row."""

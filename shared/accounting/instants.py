@@ -25,15 +25,29 @@ DIGITS = len(str(MAX_INTEGER))
 MAX_UNIX = 253_402_300_799
 """The last second of the year 9999."""
 
+NO_YEARS = 1, 1899, 1900, 9999
+"""Years of dates that programs, databases and spreadsheets write for no date."""
+
+SCALED = 631_152_000, 4_102_444_800
+"""Unix times of 1990 and of 2100, between which numbers in smaller units than seconds must lie."""
+
 SMALLER = ((10**17, 10**9), (10**14, 10**6), (10**11, 10**3))
 """Least Unix times that are nanoseconds, microseconds and milliseconds, with their number in a second. In seconds,
 10^11 is the year 5138. In milliseconds it is 1973."""
+
+COMPACT = ((19 * 10**12, 21 * 10**12, "%Y%m%d%H%M%S"), (19 * 10**10, 21 * 10**10, "%Y%m%d%H%M"))
+"""Numbers that are dates without separators, as 20261122053113, and their formats. In milliseconds, they would be of
+1976 or of the 26th century."""
 
 _SLASHED = re.compile(
     r"(\d{1,2})([/.])(\d{1,2})[/.](\d{4})(?:[ T,]+(\d{1,2}:\d\d(?::\d\d)?)(?:\.\d+)?( ?[AaPp][Mm])?)?\Z"
 )
 """A date whose year comes last. The first two groups are day and month, or month and day."""
 
+_DAY_OF_SPREADSHEET = re.compile(r"(3[6-9]|4[0-9]|5[0-5])[0-9]{3}[.,][0-9]+\Z")
+"""A date of 1998 to 2053 as spreadsheets store it: a day, counted from 1899, and a fraction."""
+
+_ONE_DIGIT = re.compile(r"(?<=[- ])([0-9])(?=[-: ]|\Z)")
 _NAMED_MONTHS = ("%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S UTC %Y", "%d-%b-%Y %H:%M:%S", "%d %b %Y %H:%M:%S")
 """Dates with the name of a month, as `ctime` and databases write them."""
 
@@ -81,6 +95,7 @@ class Instants:
     def __init__(self, zone: tzinfo, date_format: str | None = None) -> None:
         self.zone = zone
         self.date_format = date_format
+        self._of_digits = date_format not in (None, "%s") and f"{datetime(2026, 11, 22):{date_format}}".isdecimal()
         self.day_first: bool | None = None
         """Whether the day precedes the month in dates whose year comes last; None if unknown."""
         self.without_zone = 0
@@ -98,8 +113,8 @@ class Instants:
         `UNKNOWN` if the text stands for a missing value, None if it is unreadable. At the end of summer time one local
         hour occurs twice. A date in it is taken for the first occurrence, see `twice`.
         """
-        if (seconds := whole_number(text)) is not None:
-            return in_seconds(seconds)
+        if (number := whole_number(text)) is not None and not self._of_digits:
+            return self.of_number(number)
         if len(text) == 19 and self.date_format is None:  # a date by far the most often, and so without a zone
             clock, hour = _CLOCK.get(text[14:]), self._hour(text[:13])
             if clock is not None and hour is not None and text[13] == ":":
@@ -117,10 +132,18 @@ class Instants:
         Raises
         ------
         TraceError
-            If the dates fit both orders, or some fit one order only and some the other.
+            If the dates fit both orders, or some fit one order only and some the other. If they are days of a
+            spreadsheet.
         """
         if self.date_format is not None or self.day_first is not None:
             return
+        texts = list(texts)
+        days = [text for text in texts if _DAY_OF_SPREADSHEET.match(text.strip())]
+        if 10 * len(days) > 9 * sum(text.strip().lower() not in NOT_SET for text in texts):
+            raise TraceError(
+                f"dates such as {quote(days[0])} are days as spreadsheets count them; format the cells as dates, "
+                "YYYY-MM-DD HH:MM:SS"
+            )
         matches = [match for text in texts if (match := _SLASHED.match(text.strip()))]
         if not matches:
             return
@@ -133,6 +156,27 @@ class Instants:
             )
         self.day_first = day_first
         self._local.cache_clear()
+
+    def of_number(self, number: int) -> int | None:
+        """Return the Unix time that a whole number states, in seconds; None if it is unreadable.
+
+        >>> read = Instants(zone_of(None))
+        >>> read.of_number(20261122053113), read.of_number(1795325473000), read.of_number(20261322053113)
+        (1795325473, 1795325473, None)
+        """
+        for least, beyond, order in COMPACT:
+            if least <= number < beyond:
+                try:
+                    return self._unix(datetime.strptime(str(number), order))
+                except ValueError:
+                    return None
+        return in_seconds(number)
+
+    def of_numbers(self, numbers: Integers) -> Integers | None:
+        """Return the Unix times of numbers of at most 15 digits, shape (n,); None if some of them may be dates."""
+        if self._of_digits or any(((numbers >= least) & (numbers < beyond)).any() for least, beyond, _ in COMPACT):
+            return None
+        return in_seconds_all(numbers)
 
     def of_local(self, seconds: Integers) -> Integers | None:
         """Return the Unix times of local times, which are seconds since 1970 as if there were no time zone, shape (n,).
@@ -166,7 +210,7 @@ class Instants:
             number = float(text) if text.isascii() and "_" not in text else None
         except ValueError:
             number = None
-        return self._local(text) if number is None else in_seconds(int(number)) if 0 <= number < 10**19 else None
+        return self._local(text) if number is None else self.of_number(int(number)) if 0 <= number < 10**19 else None
 
     def _dated(self, text: str) -> int | None:
         text = text.strip()
@@ -197,9 +241,9 @@ class Instants:
             return self._unix(datetime.fromisoformat(text))
         except ValueError:
             pass
-        try:  # slashes, or a space before the offset
+        try:  # slashes, a space before the offset, or numbers of one digit
             text = re.sub(r" (?=[+-]\d\d:?\d\d\Z)", "", text)
-            return self._unix(datetime.fromisoformat(text.replace("/", "-")))
+            return self._unix(datetime.fromisoformat(_ONE_DIGIT.sub(r"0\1", text.replace("/", "-"))))
         except ValueError:
             return self._with_month(text)
 
@@ -213,6 +257,8 @@ class Instants:
         return None
 
     def _unix(self, date: datetime) -> int | None:
+        if date.year in NO_YEARS:
+            return UNKNOWN
         if date.tzinfo is None:
             self.without_zone += 1
             date = date.replace(tzinfo=self.zone)
@@ -245,19 +291,22 @@ def in_seconds(number: int) -> int | None:
 
     >>> [in_seconds(number) for number in (1795325473, 1795325473999, 1795325473000000, 1795325473000000000)]
     [1795325473, 1795325473, 1795325473, 1795325473]
+    >>> in_seconds(261122053113) is None  # in milliseconds, it would be of 1978
+    True
     """
     for least, units in SMALLER:
         if number >= least:
-            number //= units
-            break
-    return number if number <= MAX_UNIX else None
+            return number // units if SCALED[0] <= number // units < SCALED[1] else None
+    return number
 
 
-def in_seconds_all(numbers: Integers) -> Integers:
-    """Return Unix times of at most 15 digits in seconds, shape (n,), as `in_seconds` does."""
-    if not (numbers >= SMALLER[-1][0]).any():
+def in_seconds_all(numbers: Integers) -> Integers | None:
+    """Return Unix times of at most 15 digits in seconds, shape (n,), as `in_seconds` does; None if one is none."""
+    large = numbers >= SMALLER[-1][0]
+    if not large.any():
         return numbers
-    return np.select([numbers >= least for least, _ in SMALLER], [numbers // units for _, units in SMALLER], numbers)
+    scaled = np.select([numbers >= least for least, _ in SMALLER], [numbers // units for _, units in SMALLER], numbers)
+    return None if (large & ((scaled < SCALED[0]) | (scaled >= SCALED[1]))).any() else scaled
 
 
 def whole_number(text: str) -> int | None:

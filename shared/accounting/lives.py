@@ -16,6 +16,9 @@ from shadowtime.shared.kernels import Flags, Integers
 DATED = 10**8
 """Limit below which times are seconds of the log, not Unix times. Logs written by `convert` have times of the log."""
 
+NO_INSTANTS = 2**31 - 1, 2**32 - 2, 2**32 - 1
+"""The last numbers of 32 bits, which programs write for no time."""
+
 HOUR, TWO_DAYS = 3_600, 172_800
 
 NOWHERE = "none assigned"
@@ -46,8 +49,8 @@ def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
     """Return the instants and durations of rows.
 
     At the end of summer time a local hour occurs twice. The chosen occurrence is the one that agrees with the run time,
-    or else the one that keeps submit, eligible, start and end in order. Where the time zone is unknown, a job that ran
-    an hour longer than its dates are apart ended an hour later.
+    or else the one that keeps submit, eligible, start and end in order. Where the time zone is unknown, a job whose run
+    time is an hour longer or shorter than its dates are apart ended an hour later or earlier.
     """
     submit, eligible, start, end = (_dated(rows.column(name)) for name in ("submit", "eligible", "start", "end"))
     run_time, suspended = rows.column("run_time"), np.maximum(rows.column("suspended"), 0)
@@ -70,7 +73,9 @@ def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
 
     elif rows.assumed_utc:
         known = (start != UNKNOWN) & (end != UNKNOWN)
-        end = np.where(known & (run_time + suspended == end - start + HOUR), end + HOUR, end)
+        more = run_time + suspended - (end - start)
+        stated = (more == HOUR) | ((more == -HOUR) & (run_time >= 0) & (rows.column("suspended") < 0))
+        end = np.where(known & stated, end + more, end)
 
     held = end - start
     run_time = np.where(run_time < 0, held - suspended, np.minimum(run_time, held))
@@ -78,9 +83,10 @@ def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
 
 
 def _dated(instants: Integers) -> Integers:
-    """Return instants, `UNKNOWN` for those of the first two days of 1970 among dates: a way to write a missing one."""
-    missing = (instants >= 0) & (instants < TWO_DAYS) & bool((instants >= DATED).any())
-    return np.where(missing, UNKNOWN, instants)
+    """Return instants, `UNKNOWN` for numbers that stand for none: among dates, also the first two days of 1970."""
+    dates = (instants >= DATED).any() and not ((instants >= TWO_DAYS) & (instants < DATED)).any()
+    missing = (instants >= 0) & (instants < TWO_DAYS) & bool(dates)
+    return np.where(missing | np.isin(instants, NO_INSTANTS), UNKNOWN, instants)
 
 
 def joined_sizes(
@@ -142,11 +148,14 @@ def repeated(numbers: Integers, lives: Lives) -> Flags:
     return again
 
 
-def own_numbers(numbers: Integers, lives: Lives, since: Integers, kept: Flags, steps: Integers) -> Integers:
+def own_numbers(
+    numbers: Integers, lives: Lives, since: Integers, kept: Flags, steps: Integers
+) -> tuple[Integers, Integers]:
     """Return the number of each life, shape (n,): each further life of a job has a number higher by one step.
 
     Only the rows in `kept` count. `steps` holds the step of each row. For a step of `UNKNOWN`, a power of ten above all
-    numbers is used. `since`, the time from which a life waits, is raised in place to the end of the previous life.
+    numbers is used. `since`, the time from which a life waits, is raised in place to the end of the previous life. A
+    row that starts before that end is another job of the same number; the second result has these rows.
     """
     rows = np.flatnonzero(kept)
     rows = rows[np.lexsort((lives.start[rows], lives.submit[rows], numbers[rows]))]
@@ -156,5 +165,8 @@ def own_numbers(numbers: Integers, lives: Lives, since: Integers, kept: Flags, s
     own = numbers.copy()
     own[rows] += np.where(steps[rows] == UNKNOWN, unit, steps[rows]) * life
     again = np.flatnonzero(life > 0)
-    since[rows[again]] = np.maximum(since[rows[again]], lives.end[rows[again - 1]])
-    return own
+    before, later = lives.end[rows[again - 1]], rows[again]
+    others = lives.started[later] & (lives.start[later] < before)
+    several = np.isin(numbers[later], numbers[later[others]])  # then none of them is surely a life of another
+    since[later] = np.where(several, since[later], np.maximum(since[later], before))
+    return own, later[others]

@@ -1,6 +1,7 @@
 """Accounting files of OpenPBS, PBS Pro and Torque: one record for each event of a job."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,6 +35,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     rows, instants = AccountingRows(), Instants(zone_of(reading.time_zone))
     jobs = PbsJobs(instants)
     last, taken, differing, deleted = 0, list[PbsLife](), list[PbsLife](), False
+    servers = _Servers(rows)
     for lines in lines_of(path):
         for number, line in enumerate(lines, last + 1):
             try:
@@ -56,13 +58,14 @@ def read(path: Path, reading: Reading) -> AccountingRows:
         last += len(lines)
         differing += (life for life in taken if life.numbers["requested"] not in (UNKNOWN, life.numbers["processors"]))
         deleted = deleted or any(life.kind in DELETED for life in taken)
-        _extend(rows, taken)
+        _extend(rows, taken, servers)
         taken.clear()
 
     for job, known in jobs.waiting.items():
         state = "still waiting" if known.started == UNKNOWN else "still running"
         rows.leave_out(state, 1, f"job {job}, line {known.line}")
         rows.passed_over -= 1  # its last record is counted as this job now
+    servers.note()
     if differing:
         rows.notes.append(
             f"{len(differing):,} jobs held another number of processors than nodes=N:ppn=M or select= requests, and "
@@ -73,10 +76,54 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     return rows
 
 
-def _extend(rows: AccountingRows, lives: Sequence[PbsLife]) -> None:
+class _Servers:
+    """The servers of a file's jobs. A number belongs to the server whose job had it first."""
+
+    def __init__(self, rows: AccountingRows) -> None:
+        self._rows = rows
+        self._counts = Counter[str]()
+        self._owners: dict[int, str] = {}
+        """The server of each number, once there are several servers."""
+        self._renumbered = 0
+
+    def ids(self, lives: Sequence[PbsLife]) -> list[str]:
+        """Return the id of each job whose number belongs to another server, else an empty text."""
+        ids = []
+        for at, life in enumerate(lives):
+            server = life.job.partition(".")[2].partition(".")[0]
+            if self._counts and server not in self._counts and not self._owners:
+                earlier = [
+                    *self._rows.column("job_number").tolist(),
+                    *(life.numbers["job_number"] for life in lives[:at]),
+                ]
+                self._owners = dict.fromkeys(earlier, next(iter(self._counts)))
+            self._counts[server] += 1
+            own = not self._owners or self._owners.setdefault(life.numbers["job_number"], server) == server
+            ids.append("" if own else life.job.replace(".", "@", 1))
+        self._renumbered += sum(map(bool, ids))
+        return ids
+
+    def note(self) -> None:
+        """Add a note if there are several servers."""
+        if len(self._counts) > 1:
+            names = ", ".join(f"{name or 'no name'} ({count:,})" for name, count in self._counts.items())
+            self._rows.notes.append(
+                f"its jobs are of {len(self._counts)} servers: {names}; {self._renumbered:,} jobs have a number of "
+                "their own, since theirs is that of a job of another server. If the servers are of separate machines, "
+                "read their files one by one"
+            )
+
+
+def _extend(rows: AccountingRows, lives: Sequence[PbsLife], servers: _Servers) -> None:
     if not lives:
         return
+    ids = servers.ids(lives)
     columns = zip(*(life.numbers.values() for life in lives), strict=True)
     numbers = dict(zip(lives[0].numbers, columns, strict=True))
     words = dict(zip(lives[0].words, zip(*(life.words.values() for life in lives), strict=True), strict=True))
+    if any(ids):
+        words["job_id"] = tuple(ids)
+        numbers["job_number"] = tuple(
+            UNKNOWN if job else number for job, number in zip(ids, numbers["job_number"], strict=True)
+        )
     rows.extend([life.line for life in lives], {name: numbers[name] for name in NUMBERS if name in numbers}, words)

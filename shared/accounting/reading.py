@@ -90,6 +90,8 @@ class AccountingRows:
         """Whether dates without a time zone were taken for UTC."""
         self.assumed_limit: tuple[str, str] | None = None
         """CellColumn of the limits, and the unit that they were read in, if nothing states it."""
+        self.open_units: frozenset[str] = frozenset()
+        """Names of times and durations whose unit nobody has stated."""
         self.passed_over = 0
         """Number of lines that were read but make no row, such as records of the server."""
         self._lines: list[Integers] = []

@@ -25,7 +25,6 @@ from shadowtime.shared.accounting import (
     count_of,
     ends_with_a_line,
     first_lines,
-    in_seconds_all,
     instant_of,
     is_federated,
     lines_of,
@@ -55,6 +54,8 @@ from shadowtime.shared.accounting.slurm.sacct_values import (
     GOING_ON,
     STATES,
     amount_of,
+    counted,
+    elapsed_of,
     gpu_type_of,
     gpus_held,
     gpus_of_nodes,
@@ -402,6 +403,7 @@ class SacctColumns:
         rows, limit = self.rows, self._mapped.get("limit")
         if limit is not None and limit.column and limit.unit is None:
             rows.assumed_limit = limit.column, limit.unit_in_name or "s"
+        rows.open_units = frozenset(name for name in ("run_time",) if name not in self._mapped)
         if self.instants.assumed:
             rows.note_assumed_utc("summer time is an hour off; ask sacct with SLURM_TIME_FORMAT=%s, or use --time-zone")
         if self._lists_cut:
@@ -423,22 +425,32 @@ class SacctColumns:
             raise TraceError(f"{self.path}: {error}") from None
 
     def _leave_out(self, kept: "_Kept") -> None:
-        """Leave out steps of jobs, and rows in unknown states as odd ones."""
+        """Leave out steps of jobs, and as odd ones rows in unknown states, or with an id that is cut off."""
         unknown: dict[int, str] = {}
         steps: set[int] = set()
         if "State" in kept.columns:
             texts, codes = kept.columns["State"].coded
             for code, state in enumerate(map(state_in, texts)):
                 if state not in STATES and state not in GOING_ON:
-                    unknown |= dict.fromkeys(np.flatnonzero(codes == code).tolist(), state)
+                    reason = f"State {quote(state)} is not known"
+                    unknown |= dict.fromkeys(np.flatnonzero(codes == code).tolist(), reason)
+        for name in REPLACED["job_number"]:
+            if name in kept.columns and not kept.columns[name].is_plain:
+                for at, text in kept.columns[name].containing("E+"):
+                    unknown[at] = f"{name} {quote(text)} is a rounded number; format its column as text"
+        if "JobID" in kept.columns and "JobIDRaw" not in kept.columns and not kept.columns["JobID"].is_plain:
+            for at, text in kept.columns["JobID"].containing("_"):
+                if text.endswith("+") and "[" not in text:
+                    unknown[at] = f"JobID {quote(text)} is cut off; run sacct with -P, or a wider column (JobID%30)"
         for name in REPLACED["job_number"]:
             if name in kept.columns and not kept.columns[name].is_plain:
                 column = kept.columns[name]
                 dotted = column.containing(".")
                 if dotted and not _are_numbers_of_pandas(column, [text for _, text in dotted]):
                     steps |= {at for at, text in dotted if _is_step(text)}
+        steps -= {at for at in steps & unknown.keys() if "rounded" in unknown[at]}
         for at in sorted(unknown.keys() - steps):
-            self.rows.odd.add(int(kept.lines[at]), f"State {quote(unknown[at])} is not known")
+            self.rows.odd.add(int(kept.lines[at]), unknown[at])
         if steps:
             self.rows.leave_out("step of a job", len(steps), f"line {kept.lines[min(steps)]}")
         if unknown or steps:
@@ -480,10 +492,10 @@ class SacctColumns:
         """Return the numbers of jobs, `UNKNOWN` if missing."""
 
         def column(name: str) -> Integers:
-            return kept.numbers(name, PARSERS[name], _as_it_is if PARSERS[name] is whole else None)
+            return kept.numbers(name, PARSERS[name], _as_it_is if PARSERS[name] in (whole, counted) else None)
 
         def instant(name: str) -> Integers:
-            return kept.numbers(name, self.instants, in_seconds_all, self.instants.of_local)
+            return kept.numbers(name, self.instants, self.instants.of_numbers, self.instants.of_local)
 
         def known(first: Integers, other: Integers) -> Integers:
             return np.where(first >= 0, first, other)
@@ -575,8 +587,10 @@ def _is_step(job: str) -> bool:
 
 
 PARSERS = {
-    **dict.fromkeys(("ElapsedRaw", "ReqCPUS", "AllocCPUS", "NCPUS", "NNodes"), whole),
-    **dict.fromkeys(("Suspended", "Elapsed"), span),
+    **dict.fromkeys(("ElapsedRaw", "ReqCPUS", "AllocCPUS", "NCPUS"), whole),
+    "NNodes": counted,
+    "Suspended": span,
+    "Elapsed": elapsed_of,
     **dict.fromkeys(("TimelimitRaw", "Timelimit"), limit_of),
 }
 """Parsers of fields by name."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from shadowtime.shared.accounting import UNKNOWN, count_of, gpus_of, span_of, tasks_of, whole_number
+from shadowtime.shared.accounting import NO_LIMIT, NO_VALUE, UNKNOWN, count_of, gpus_of, span_of, tasks_of, whole_number
 from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION, MAX_NAME_LENGTH
 from shadowtime.shared.cluster import KILLED, LIMIT, RESIZED
 from shadowtime.shared.messages import MAX_GPU_TYPES, OR, GpuType
@@ -54,6 +54,12 @@ OF_TYPE = "gres/gpu:"
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)\Z")
 _MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 _REQUESTED_MEMORY = re.compile(r"\s*(\d{1,12}(?:\.\d{1,9})?)([KMGTP]?)([nc]?)\s*\Z")
+_IN_UNITS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,2})?)([KMG])\Z")
+_CUT_SPAN = re.compile(r"([0-9]{1,4}-[0-9]{2}:[0-9]{2}):?[0-9]?\+\Z")
+"""A duration in a column that is too narrow for its seconds."""
+
+_FRACTION = re.compile(r"\s*[0-9]*[.,][0-9]*[1-9]")
+
 _PART_OF_JOB = re.compile(r"([0-9]{1,12})\+([0-9]{1,6})\Z")
 
 NOT_A_NUMBER = "is not a whole number"
@@ -80,6 +86,17 @@ def whole(text: str) -> int | None:
     return count_of(text) if number is None else number
 
 
+def counted(text: str) -> int | None:
+    """Return a whole number, which sacct may have converted to units of 1,024; otherwise as `whole` does.
+
+    >>> counted("2K"), counted("1.50K"), counted("3"), counted("many")
+    (2048, 1536, 3, None)
+    """
+    if match := _IN_UNITS.match(text):
+        return round(float(match[1]) * _MIB[match[2]] * 1024**2)
+    return whole(text)
+
+
 def job_of(text: str) -> int | None:
     """Return the number of a job. A part of a heterogeneous job has the number of the first part plus its place.
 
@@ -94,6 +111,12 @@ def job_of(text: str) -> int | None:
 span = span_of()
 """Parser of durations."""
 
+
+def elapsed_of(text: str) -> int | None:
+    """Return a run time in seconds, as `span` does; `UNKNOWN` if its seconds are cut off."""
+    return UNKNOWN if _CUT_SPAN.match(text) else span(text)
+
+
 _minutes = span_of("min")
 
 
@@ -104,10 +127,14 @@ def limit_of(text: str) -> int | None:
 
     >>> [limit_of(text) for text in ("10", "10.0", "1-12:00:00", "UNLIMITED", "Partition_Limit", "", "1 h", "soon")]
     [600, 600, 129600, 549755813888, 549755813888, -1, 3600, None]
+    >>> limit_of("10-00:00:+"), limit_of("0.0833")  # a limit has whole minutes
+    (864000, None)
     """
-    if (minutes := whole_number(text)) is not None:
+    if match := _CUT_SPAN.match(text):
+        text = match[1]
+    if (minutes := whole_number(text)) is not None and text not in (NO_LIMIT, NO_VALUE):
         return min(60 * minutes, MAX_DURATION)
-    return _minutes(text)
+    return None if _FRACTION.match(text) else _minutes(text)
 
 
 def state_in(text: str) -> str:

@@ -63,7 +63,7 @@ class JsonLinesTable:
 
 
 class JsonTable:
-    """A list of objects, or what pandas writes with `orient` as `columns`, `index`, `split` or `table`.
+    """A list of objects, alone or the only one in an object, or what pandas writes with any `orient`.
 
     The keys of objects within an object are job numbers, unless the objects have some.
     """
@@ -89,6 +89,9 @@ class JsonTable:
                 content = [{name: cells.get(key) for name, cells in content.items()} for key in keys]
             else:
                 content = [{"job_number": job, **of_job} for job, of_job in content.items()]
+        elif isinstance(content, dict):
+            lists = [rows for rows in content.values() if isinstance(rows, list) and rows and isinstance(rows[0], dict)]
+            content = lists[0] if len(lists) == 1 else content
         if not isinstance(content, list) or not any(isinstance(row, dict) for row in content):
             shown = ", ".join(map(quote, [*content][:10])) if isinstance(content, dict) else ""
             raise TraceError(

@@ -23,7 +23,6 @@ from shadowtime.shared.accounting import (
     Reading,
     count_of,
     first_lines,
-    in_seconds_all,
     instant_of,
     is_missing,
     is_nan,
@@ -87,12 +86,17 @@ NAME = "table"
 EXPECTED = {
     **dict.fromkeys(INSTANTS, "not a time: neither a Unix time nor a date"),
     **dict.fromkeys(SPANS, "not a duration"),
-    "memory": "not an amount of memory",
+    "memory": "not an amount of memory in MiB, or with a unit",
 } | {name: "not a whole number" for name in NUMBERS if name not in (*INSTANTS, *SPANS, "memory")}
 
 
 _DECIMAL_COMMA = re.compile(r"\s*[0-9]+,[0-9]+\s*\Z")
 _COMMAS = re.compile(r"\s*[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?\s*\Z")
+_HOW_TIMES = "; --date-format says how dates are written, and NAME=COLUMN:ms (or s, us, ns) the unit of numbers"
+_ROUNDED = re.compile(r"[0-9](\.[0-9]+)?[eE]\+[0-9]+\Z")
+"""A large number as spreadsheets show it."""
+
+_HOURS_OR_MINUTES = re.compile(r"[0-9]{1,6}:[0-5][0-9]\Z")
 _POINTS = re.compile(r"\s*[1-9][0-9]{0,2}(\.[0-9]{3})+\s*\Z")
 
 
@@ -189,6 +193,8 @@ class _Table:
         self.wanted = {mapped.column for mapped in self._named.values()}
         """Names of the columns that are read."""
         self._decimal_comma = file.delimiter == ";"
+        self._thousands: set[str] = set()
+        """Names of durations with points that separate thousands."""
         self._bare_limits = True
         self._taken = 0
         self._strange: Counter[str] = Counter()
@@ -239,7 +245,7 @@ class _Table:
         else:
             parse = memory_of if name == "memory" else count_of
         counts = name not in (*INSTANTS, *SPANS, "memory")
-        return lambda cell: parse(self._as_python(cell, counts=counts))
+        return lambda cell: parse(self._as_python(cell, counts=counts or name in self._thousands))
 
     def _as_python(self, cell: Any, *, counts: bool) -> Any:
         """Return a number with a decimal point and without separators of thousands.
@@ -255,11 +261,12 @@ class _Table:
         return cell.replace(",", "") if _COMMAS.match(cell) else cell
 
     def is_row(self, row: Mapping[str, Any]) -> bool:
-        """Return whether all values of a row are of their kinds."""
+        """Return whether all values of a row are of their kinds: those that are needed, if no row has been read."""
+        needed = {*self._stated, *REQUIRED, *INSTANTS} if not self.begun else {*NUMBERS, *SPANS, *INSTANTS}
         return all(
             self._parser(name)(row[mapped.column]) is not None
             for name, mapped in self._named.items()
-            if name in (*NUMBERS, *SPANS, *INSTANTS) and name != "job_number"
+            if name in needed and name in (*NUMBERS, *SPANS, *INSTANTS) and name != "job_number"
         ) and not is_missing(row[self._named["submit"].column])
 
     def _begin(self, columns: Mapping[str, CellColumn]) -> None:
@@ -267,9 +274,10 @@ class _Table:
         self.begun = True
         named = self._named
         try:
-            named_columns = (columns[named[name].column] for name in INSTANTS if name in named)
-            dated = [column for column in named_columns if not column.is_plain]
-            self._instants.learn_order(cell for column in dated for cell in column.coded[0] if isinstance(cell, str))
+            unstated = [named[name] for name in INSTANTS if name in named and named[name].unit is None]
+            dated = [columns[mapped.column] for mapped in unstated if not columns[mapped.column].is_plain]
+            times = (cell for column in dated for cell in column.coded[0])
+            self._instants.learn_order(str(cell) for cell in times if isinstance(cell, str | float))
         except TraceError as error:
             raise TraceError(f"{self.path}: {error}") from None
         if "status" in named and "state" not in named:
@@ -277,10 +285,18 @@ class _Table:
             if sum(word in STATES or word in GOING_ON for word in words) > len(words) // 2:
                 named["state"] = named.pop("status")
 
-        wrong: list[str] = []
+        if "job_number" in named and not columns[named["job_number"].column].is_plain:
+            ids = columns[named["job_number"].column].coded[0]
+            if rounded := next((cell for cell in ids if isinstance(cell, str) and _ROUNDED.match(cell)), None):
+                self.rows.notes.append(
+                    f"column {quote(named['job_number'].column)} has {quote(rounded)}, a rounded number; it is left "
+                    "out as no job_number, and jobs are numbered by row"
+                )
+                del named["job_number"]
+        wrong = self._with_points(columns)
         for name in [name for name in named if name in (*NUMBERS, *SPANS, *INSTANTS) and name != "job_number"]:
             column = columns[named[name].column]
-            if column.is_plain:
+            if column.is_plain and name != "memory":
                 continue
             cells, codes = column.coded
             unreadable = column.numbers(self._parser(name))[1]
@@ -290,7 +306,7 @@ class _Table:
             cell = column[unreadable[0]]
             what = f"{quote(named[name].column)} has {quote(str(cell))}, which is {EXPECTED[name]}"
             if name in self._stated or name in REQUIRED:
-                wrong.append(f"{name}: {what}")
+                wrong.append(f"{name}: {what}" + (_HOW_TIMES * (name in INSTANTS)))
             else:
                 self.rows.notes.append(f"column {what}; it is left out as no {name}")
                 del named[name]
@@ -302,6 +318,23 @@ class _Table:
         self.require()
         self._note_missing_limit()
         self.rows.notes += notes_on_units({name: named[name] for name in (*SPANS, *INSTANTS) if name in named})
+
+    def _with_points(self, columns: Mapping[str, CellColumn]) -> list[str]:
+        """Return which durations may have points for thousands or decimals, and learn which have them for thousands."""
+        wrong: list[str] = []
+        for name in [name for name in SPANS if name in self._named and self._decimal_comma]:
+            column = columns[self._named[name].column]
+            texts = [] if column.is_plain else [cell for cell in column.coded[0] if not is_missing(cell)]
+            pointed = [cell for cell in texts if "." in cell]
+            if not pointed or not all(map(_POINTS.match, pointed)):
+                continue
+            self._thousands.add(name)
+            if len(pointed) == len(texts):
+                wrong.append(
+                    f"{name}: {quote(self._named[name].column)} has {quote(pointed[0])}, which may be a decimal or "
+                    "have thousands; write it without points"
+                )
+        return wrong
 
     def take(self, block: TableBlock) -> None:
         """Add the jobs of some rows."""
@@ -342,16 +375,27 @@ class _Table:
 
     def _parsed(self, name: str, column: CellColumn, bad: dict[int, str]) -> Integers:
         unit = self._named[name].unit or self._named[name].unit_in_name
-        plain = in_seconds_all if name in INSTANTS else spans_of if name in SPANS else _as_it_is
+        plain = self._instants.of_numbers if name in INSTANTS else spans_of if name in SPANS else _as_it_is
         dated = self._instants.of_local if name in INSTANTS else None
-        values, unreadable = column.numbers(self._parser(name), *((plain, dated) if unit is None else ()))
+        values, unreadable = column.numbers(
+            self._parser(name), *((plain, dated) if unit is None and name != "memory" else ())
+        )
         for at in unreadable:
-            bad.setdefault(at, f"{name} is {quote(str(column[at]))}, which is {EXPECTED[name]}")
+            cell = str(column[at])
+            expected = EXPECTED[name]
+            if name in INSTANTS and cell.isdecimal():
+                column_name = self._named[name].column
+                expected = (
+                    f"no Unix time in any unit; state its unit, as --columns {name}={column_name}:us (or ms, s, ns)"
+                )
+            bad.setdefault(at, f"{name} is {quote(cell)}, which is {expected}")
         return values
 
     def finish(self) -> AccountingRows:
         """Return all rows, with remarks on the file."""
         rows, limit = self.rows, self._named.get("limit")
+        times = {name: self._named[name] for name in (*INSTANTS, *SPANS) if name in self._named}
+        rows.open_units = frozenset(name for name, mapped in times.items() if mapped.unit is None)
         if self._instants.assumed:
             rows.note_assumed_utc()
         if self._strange:
@@ -389,8 +433,10 @@ def _as_it_is(numbers: Integers) -> Integers:
 
 
 def _is_bare(limit: Any) -> bool:
-    """Return whether a limit is a number without a unit."""
-    return isinstance(limit, int | float) or (isinstance(limit, str) and limit.replace(".", "", 1).isdecimal())
+    """Return whether a limit is a number without a unit, or has either hours and minutes or minutes and seconds."""
+    if isinstance(limit, str):
+        return limit.replace(".", "", 1).isdecimal() or _HOURS_OR_MINUTES.match(limit) is not None
+    return isinstance(limit, int | float)
 
 
 def numbers_and_ids(column: CellColumn) -> tuple[Integers, CellColumn]:
