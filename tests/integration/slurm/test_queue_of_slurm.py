@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from shadowtime.stack.servers.ports import free_port
 from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.support.follower_process import FollowerProcess, following
 from tests.support.forked import run_forked
+from tests.support.lives import log_of
 from tests.support.patience import PATIENCE
 from tests.support.processes import wait_until
 from tests.support.real_servers import require_reason
@@ -36,8 +38,8 @@ def squeue(cluster: SlurmCluster) -> dict[str, tuple[Any, ...]]:
     command = ("env", "SLURM_TIME_FORMAT=%s", "TZ=UTC", "squeue", "-h", "-r", "-t", "PD,R", "-O", COLUMNS)
     for line in cluster.run(*command).splitlines():
         job, user, partition, processors, limit, state, eligible, start, *_ = (part.strip() for part in line.split("|"))
-        at = int(eligible if state == "PD" else start)
-        rows[job] = (user, partition, int(processors), seconds(limit), state, at)
+        at = eligible if state == "PD" else start
+        rows[job] = (user, partition, int(processors), seconds(limit), state, int(at) if at.isdigit() else None)
     return rows
 
 
@@ -114,8 +116,11 @@ def test_every_row_is_that_of_squeue_and_of_ask(kafka: Kafka, redis_server: Redi
             array = [f"--array=0-{tasks - 1}"] if tasks > 1 else []
             cluster.submit(rng.choice(USERS), "waits", *options, *array, wrap="sleep 5")
             waiting += tasks
+        wait_until(lambda: all(row[5] for row in squeue(cluster).values()), "slurmctld has not looked at all jobs")
         truth = squeue(cluster)
-        last = follower.wait_until_told(int(time.time()) + 10)[-1].sequence
+        follower.wait_until_told(int(time.time()) + 10)
+        follower.process.send_signal(signal.SIGSTOP)  # starts depend on the time of the log: it stands for both answers
+        last = log_of(follower.settings, follower.run)[-1].sequence
         environment = os.environ | {
             "SHADOWTIME_REDIS_URL": redis_server.url,
             "SHADOWTIME_KAFKA_BOOTSTRAP": kafka.address,
