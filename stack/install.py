@@ -194,6 +194,8 @@ def _install_slurm(allowed: bool | None) -> None:
     plugin = "accounting_storage_mysql.so"
     if not list(Path("/usr/lib").glob(f"*/slurm*/{plugin}")):
         needed[plugin] = "slurm-wlm-mysql-plugin"
+    if not list(Path("/usr/share/lua").glob("*/socket.lua")):
+        needed["socket.lua"] = "lua-socket"  # the plug-in of sbatch asks with it
     install_packages(needed, allowed)
 
 

@@ -2,6 +2,7 @@
 
 import http.server
 import os
+import re
 import statistics
 import subprocess
 import threading
@@ -14,8 +15,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from shadowtime.shared.cli import ROOT
+from shadowtime.stack.servers.servers import Kafka, Redis
+from tests.support.ask_server import ask_served
+from tests.support.follower_process import following
 from tests.support.real_servers import require_reason
 from tests.support.slurm_cluster import CONF, USERS, SlurmCluster, unavailable
+from tests.support.workers import Workers
 
 pytestmark = pytest.mark.nightly
 
@@ -59,7 +64,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def cluster() -> Iterator[SlurmCluster]:
     require_reason(unavailable())
     if not list(Path("/usr/share/lua").glob("*/socket.lua")):
-        pytest.skip("there is no lua-socket")
+        require_reason("there is no lua-socket; shadowtime stack install slurm")
     with FilteredCluster(2) as cluster:
         yield cluster
 
@@ -180,3 +185,46 @@ def test_a_submission_takes_at_most_300_ms_longer(cluster: SlurmCluster) -> None
         )
         assert median < 400
         submit(cluster, "scancel", f"--user={USERS[0]}")
+
+
+def test_the_real_server_answers_beside_a_followed_slurm(
+    cluster: SlurmCluster, kafka: Kafka, redis_server: Redis, tmp_path: Path
+) -> None:
+    """Jobs are submitted to a full machine: each hint is of the followed run, and in time."""
+    policy = "easy:queue=priority,forecast=calibrated"
+    install(cluster, 1)
+    servers = {"SHADOWTIME_REDIS_URL": redis_server.url, "SHADOWTIME_KAFKA_BOOTSTRAP": kafka.address}
+    with (
+        Workers(kafka, redis_server, tmp_path) as workers,
+        following(cluster, kafka, redis_server, tmp_path / "follower.log", policy) as follower,
+    ):
+        follower.wait_until_told(int(time.time()))
+        for number in range(40):  # a past from which starts are forecast
+            cluster.submit(USERS[number % 5], "past", f"-n{1 + number % 4}", "-t5", wrap=f"sleep {1 + number % 4}")
+        cluster.wait_until_idle(200)
+        for job in [cluster.submit("games", "fills", "-n4", "-t30", wrap="sleep 1500") for _ in range(2)]:
+            cluster.wait_for(job, "RUNNING")
+        log = follower.wait_until_told(int(time.time()) + 10)
+        workers.wait_for_answers(follower.settings, follower.run, log[-1].sequence)
+        with ask_served(os.environ | servers) as port:
+            install(cluster, port)
+            file = cluster.base / "etc/cli_filter.lua"
+            file.write_text(file.read_text().replace('CLUSTER = "mine"', f'CLUSTER = "{follower.cluster}"', 1))
+            hints, times = [], []
+            for kind in ("on", "off") * SUBMISSIONS:
+                began = time.monotonic()
+                done = submit(cluster, "sbatch", "-t20", "-n2", "-pbatch", "--wrap=true", SHADOWTIME_HINT=kind)
+                times.append(time.monotonic() - began)
+                assert done.returncode == 0, done.stderr
+                hints.append(done.stderr)
+    answered = [hint for hint in hints[::2] if hint]
+    added = [1e3 * (on - off) for on, off in zip(times[::2], times[1::2], strict=True)]
+    print(
+        f"{len(answered)} of {SUBMISSIONS} answered, {statistics.median(added):.0f} ms added in the median",
+        answered[:2],
+    )
+    assert not any(hints[1::2])
+    assert len(answered) >= SUBMISSIONS / 2
+    span = "[0-9.]+ (s|min|h)"
+    for hint in answered:
+        assert re.match(rf"likely to start in {span} \(80 %: {span} to {span}\)\n", hint), hint

@@ -4,8 +4,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 import urllib.request
 from pathlib import Path
@@ -13,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from shadowtime.shared.cli.paths import ROOT
-from shadowtime.stack.servers.ports import free_port
 from shadowtime.stack.servers.servers import Kafka, Redis
+from tests.support.ask_server import ask_served
 from tests.support.follower_process import FollowerProcess, following
 from tests.support.forked import run_forked
 from tests.support.lives import log_of
@@ -68,27 +65,13 @@ def shown(answer: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
 
 def asked(follower: FollowerProcess, environment: dict[str, str], jobs: list[str]) -> dict[str, Any]:
     """Return the answers of `ask --serve` about jobs."""
-    port = free_port()
-    command = [sys.executable, "-m", "shadowtime", "ask", "--serve", "--port", str(port)]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment)
-    try:
-        url = f"http://127.0.0.1:{port}/"
-
-        def healthy() -> bool:
-            try:
-                return bool(urllib.request.urlopen(f"{url}health", timeout=PATIENCE).status == 200)
-            except OSError:
-                return False
-
-        wait_until(healthy, "ask --serve does not answer")
-        answers = {}
+    answers = {}
+    with ask_served(environment) as port:
         for job in jobs:
-            with urllib.request.urlopen(f"{url}why?cluster={follower.cluster}&job={job}", timeout=PATIENCE) as answer:
+            url = f"http://127.0.0.1:{port}/why?cluster={follower.cluster}&job={job}"
+            with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
                 answers[job] = json.load(answer)
-        return answers
-    finally:
-        process.terminate()
-        process.wait(PATIENCE)
+    return answers
 
 
 def test_every_row_is_that_of_squeue_and_of_ask(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
