@@ -50,7 +50,8 @@ def parts() -> list[Part]:
     """Return the parts in their order: properties compute, tests marked `nightly` wait, gates measure speed alone."""
     return [
         Part("properties", marked("hypothesis and not archive and not nightly", 2), (("SHADOWTIME_FUZZ", "10"),)),
-        Part("nightly", marked("(nightly or engine) and not archive", 4), (("JDK_JAVA_OPTIONS", java_options()),)),
+        Part("nightly", marked("nightly and not archive and not engine", 4), (("JDK_JAVA_OPTIONS", java_options()),)),
+        Part("engine", (*PYTEST, "-m", "engine"), (("SHADOWTIME_ENGINE", "own"),)),
         Part("archive", (*PYTEST, "-m", "archive")),
         Part("mutants", ("tests.mutation", "--json", "mutants.json")),
     ]

@@ -2,7 +2,6 @@
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
 
 from shadowtime.shared.kernels import kernel
 from shadowtime.shared.messages import Side
@@ -119,20 +118,3 @@ def lower_rank(count: int, quantile: float, confidence: float) -> int | None:
     """
     opposite = upper_rank(count, round(1 - quantile, 12), confidence)
     return None if opposite is None else count + 1 - opposite
-
-
-class Ranks(NamedTuple):
-    """Ranks of the observations between which a quantile lies; None on a side with too few observations."""
-
-    lower: int | None
-    upper: int | None
-
-
-def two_sided_ranks(count: int, quantile: float, confidence: float) -> Ranks:
-    """Return the ranks between which `quantile` lies with `confidence`; each side has half of the error probability.
-
-    >>> two_sided_ranks(100, 0.5, 0.95)
-    Ranks(lower=40, upper=61)
-    """
-    tail = one_sided(confidence, "both")
-    return Ranks(lower_rank(count, quantile, tail), upper_rank(count, quantile, tail))

@@ -87,27 +87,6 @@ def limit_outcomes(masses: Floats, limit: float, at_limit: float) -> Floats:
 
 
 @kernel
-def transformed(outcomes: Floats, run_time: float, limit: float) -> tuple[float, float]:
-    """Return the probability integral transform of a run time: the ends of an interval, equal except at an atom.
-
-    `outcomes` are the masses of the job's outcomes, shape (bin of the limit + 2,), adding up to 1. The atoms are one
-    second and the limit. Within any other bin, up to the limit, the logarithm of the run time is uniform.
-
-    >>> transformed(np.array([0.2, 0.0, 0.8, 0.0]), 1.0, 3.24), transformed(np.array([0.2, 0.6, 0.2]), 1.8, 1.8)
-    ((0.0, 0.2), (0.8, 1.0))
-    """
-    last = outcome_of(run_time, limit)
-    begin = min(outcomes[:last].sum(), 1.0)
-    if last == len(outcomes) - 1:
-        return begin, 1.0
-    if last == 0:
-        return 0.0, min(outcomes[0], 1.0)
-    low, high = EDGES[last], min(EDGES[last + 1], limit)
-    begin = min(begin + outcomes[last] * math.log(occupied_time(run_time, limit) / low) / math.log(high / low), 1.0)
-    return begin, begin
-
-
-@kernel
 def count_transform(counts: Floats, begin: float, end: float) -> None:
     """Add a transform to the counts of equal parts of [0, 1], in place.
 

@@ -153,7 +153,7 @@ def gathered(fine: Floats) -> Floats:
 def transformed_within(fine: Floats, run_time: float, limit: float) -> tuple[float, float]:
     """Return the probability integral transform of a run time from `fine` masses: the ends of an interval.
 
-    The ends are equal unless the run time is an atom, as in `shared.distributions.outcomes.transformed`.
+    The ends are equal unless the run time is an atom: one second or the limit.
 
     >>> fine = np.array([0.1] + [0.8] + [0.0] * 7 + [0.1])
     >>> [round(value, 3) for time in (1.0, 1.26**0.5, 1.5, 1.8) for value in transformed_within(fine, time, 1.8)]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shadowtime.services.scheduler.kernels.release_walk import by_time
-from shadowtime.shared.distributions import BINS, EDGES, RATIO, Masses
+from shadowtime.shared.distributions import BINS, RATIO
 from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
 
 # The run-time distribution of a job, given its elapsed time and its request.
@@ -73,16 +73,6 @@ def condition(masses: Floats, edges: Floats, elapsed: float, request: float, cen
     if total <= 0.0:
         return np.array([upper]), np.array([1.0])
     return times[:count].copy(), left[:count] / total
-
-
-def conditional(masses: Masses, elapsed: float, request: float, *, censor: bool = False) -> tuple[Masses, Masses]:
-    """Return `condition` on the common grid of run times.
-
-    >>> times, probabilities = conditional(np.array([0.0, 0.5, 0.0, 0.5]), 2.0, 3600.0)
-    >>> times.round(3).tolist(), probabilities.tolist()
-    ([5.832], [1.0])
-    """
-    return condition(np.asarray(masses, dtype=np.float64), EDGES, elapsed, request, censor)
 
 
 @cache

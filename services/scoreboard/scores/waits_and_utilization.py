@@ -1,7 +1,7 @@
 """Utilization of the machine, and running sums of the waits, responses and slowdowns of ended jobs."""
 
 import math
-from math import exp, log
+from math import exp
 from typing import Any
 
 import numpy as np
@@ -15,24 +15,6 @@ WAIT_FLOOR = 10
 """Least wait in the geometric mean, in seconds. It replaces shorter waits (Nissimov 2007, section 5)."""
 
 
-def geometric_term(wait: int) -> float:
-    """Return the logarithm that a wait in seconds adds to the geometric mean.
-
-    >>> round(exp(sum(map(geometric_term, [0, 5, 10, 60, 3600])) / 5), 8)
-    46.43984379
-    """
-    return log(max(wait, WAIT_FLOOR))
-
-
-def wfp_priority(wait: int, requested_time: int, processors: int) -> float:
-    """Return the WFP score (wait / requested time)³ · processors (Tang 2013, section 6.1).
-
-    >>> wfp_priority(7200, 3600, 512)
-    4096.0
-    """
-    return (wait / requested_time) ** 3 * processors
-
-
 SUBMIT, START, END, PROCESSORS, REQUESTED, RUN_TIME = range(6)
 """First columns of the row of an ended job. Times in seconds."""
 
@@ -41,8 +23,9 @@ SUBMIT, START, END, PROCESSORS, REQUESTED, RUN_TIME = range(6)
 def add_jobs(jobs: IntegerTable, sums: Floats) -> None:
     """Add jobs, one after another, to `sums` in place. O(jobs). `sums` has the entries of `WaitScores.FLOATS`.
 
-    The formulas are those of `geometric_term`, `bounded_slowdown`, `unclamped_slowdown`, `wfp_priority` and
-    `slowdown`. The last sum is that of squared waits.
+    The formulas are those of `bounded_slowdown`, `unclamped_slowdown` and `slowdown`; the logarithm of the wait, at
+    least `WAIT_FLOOR`; and WFP's priority (wait / requested time)³ · processors (Tang 2013, section 6.1).
+    The last sum is that of squared waits.
     """
     for job in range(len(jobs)):
         wait = jobs[job, START] - jobs[job, SUBMIT]

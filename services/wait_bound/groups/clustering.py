@@ -2,7 +2,6 @@
 
 import math
 from heapq import heapify, heappop, heappush
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -102,14 +101,6 @@ class Clusters(NamedTuple):
     def bic(self) -> float:
         """Return the Bayes information criterion with 2 k - 1 parameters: k means and k - 1 ends. Larger is better."""
         return self.log_likelihood - (2 * len(self.ends) - 1) / 2 * math.log(self.counts.sum())
-
-    @property
-    def merge_deltas(self) -> list[float]:
-        """Return the change in the log-likelihood if each pair of neighbours is merged; never above 0."""
-        return [
-            log_likelihood(n + m, s + t) - log_likelihood(n, s) - log_likelihood(m, t)
-            for (n, s), (m, t) in pairwise(self._pairs())
-        ]
 
     def merged(self, lasts: Integers) -> "Clusters":
         """Return wider clusters. `lasts` has the index of the last member of each wider cluster, ascending."""

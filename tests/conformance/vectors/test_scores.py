@@ -5,15 +5,11 @@ from math import exp
 import pytest
 
 from shadowtime.services.scoreboard.scores.request_accuracy import WalltimeAccuracy
-from shadowtime.services.scoreboard.scores.waits_and_utilization import (
-    WAIT_FLOOR,
-    WaitScores,
-    geometric_term,
-    wfp_priority,
-)
+from shadowtime.services.scoreboard.scores.waits_and_utilization import WAIT_FLOOR, WaitScores
 from shadowtime.shared.messages.predictions import accuracy, adjustment_class
 from shadowtime.shared.statistics.slowdown import bounded_slowdown, unclamped_slowdown
 from tests.conformance.vectors.vector import vector
+from tests.support.plain_formulas import geometric_term, wfp_priority
 
 
 def test_geometric_mean_wait() -> None:

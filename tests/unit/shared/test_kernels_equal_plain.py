@@ -39,7 +39,6 @@ from shadowtime.services.wait_bound.groups.change_point import RUNS as MISSES
 from shadowtime.services.wait_bound.groups.clustering import log_likelihood, merge_order
 from shadowtime.services.wait_bound.groups.group_bound import ranks
 from shadowtime.shared.distributions.histogram import BINS, EDGES, mass_before
-from shadowtime.shared.distributions.outcomes import outcome_masses, transformed
 from shadowtime.shared.kernels.decorator import MADE, Kernel
 from shadowtime.shared.kernels.easy_backfill import backfilled_rows
 from shadowtime.testing.examples import examples
@@ -207,9 +206,6 @@ DRAWN: dict[Any, st.SearchStrategy[Arguments]] = {
     remove_row: SEEDS.map(of_table),
     replay: SEEDS.map(lambda chance: (of_waits(chance), ranks(1000), 59, LEVELS, MISSES)),
     smooth: SEEDS.map(of_states).map(lambda case: case[:2]),
-    transformed: st.tuples(SEEDS, LIMITS, LIMITS).map(
-        lambda case: (outcome_masses(of_bins(case[0]), case[2]), case[1], case[2])
-    ),
     worthwhile: st.tuples(
         *(st.integers(1, 99_999) for _ in range(2)),
         *(st.integers(0, 999), st.integers(1000, 99_999)),

@@ -11,7 +11,7 @@
 # wrapper), Redis and VictoriaMetrics (packages of Debian); grafana.py is no Grafana, and says so.
 set -euo pipefail
 HERE=$(cd "$(dirname "$0")" && pwd)
-CHECKOUT=$(cd "$HERE/../../.." && pwd)
+CHECKOUT=$(cd "$HERE/../../../.." && pwd)
 VERB=$1
 mkdir -p "$2"
 B=$(cd "$2" && pwd)

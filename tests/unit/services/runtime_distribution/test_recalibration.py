@@ -5,7 +5,7 @@ import orjson
 import pytest
 
 from shadowtime.services.runtime_distribution.ensembles.recalibration import PARTS, PitRecalibration, moved
-from shadowtime.shared.distributions.outcomes import transformed
+from tests.support.plain_formulas import transformed
 
 
 def test_what_comes_true_stays_as_it_is() -> None:

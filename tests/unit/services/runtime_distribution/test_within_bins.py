@@ -25,8 +25,9 @@ from shadowtime.services.runtime_distribution.ensembles.within_bins import (
 )
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.distributions.histogram import bin_of
-from shadowtime.shared.distributions.outcomes import LEVELS, pieces, transformed, transformed_in
+from shadowtime.shared.distributions.outcomes import LEVELS, pieces, transformed_in
 from shadowtime.testing.examples import examples
+from tests.support.plain_formulas import transformed
 
 LIMITS = st.just(math.inf) | st.integers(2, 400_000).map(float)  # with one of 1 s all ends are at it
 NEAR = np.full(PARTS, 2.0)

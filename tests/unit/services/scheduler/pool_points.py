@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.scheduler.kernels.terminations import conditional
 from shadowtime.services.scheduler.probabilistic.delay_probability import delay_probability
 from shadowtime.shared.messages.envelope import ClusterOpened, Decided, Envelope
 from tests.support.occupancy import Occupancy
+from tests.support.plain_formulas import conditional
 from tests.support.strategies.pools import POOLS, PROCESSORS
 from tests.support.textbook_pools import Ends
 from tests.unit.services.scheduler.enumeration import enumerated

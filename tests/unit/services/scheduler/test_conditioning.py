@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from shadowtime.services.scheduler.kernels.terminations import (
     Distributions,
     condition,
-    conditional,
     ends_of,
     refined_edges,
 )
 from shadowtime.shared.distributions.histogram import BINS, EDGES
 from shadowtime.testing.examples import examples
 from tests.conformance.vectors.vector import vector
+from tests.support.plain_formulas import conditional
 
 
 def outcome(example: dict[str, object]) -> list[float]:

@@ -12,7 +12,7 @@ from shadowtime.replayer.logs.workload import Workload
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scheduler.kernels.terminations import Distributions, RunningEnds, conditional, refined_edges
+from shadowtime.services.scheduler.kernels.terminations import Distributions, RunningEnds, refined_edges
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.probabilistic.acceptance import (
     UNITS,
@@ -36,6 +36,7 @@ from shadowtime.shared.spec import parse
 from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, StartedJob, WaitingJob, instances
 from shadowtime.testing.workloads import workloads
+from tests.support.plain_formulas import conditional
 from tests.support.textbook_easy import easy, expected_ends_of, run_time
 
 Ends = dict[float, float]

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scheduler.kernels.terminations import conditional
 from shadowtime.services.scheduler.policies.trial_runs import worthwhile
 from shadowtime.shared.distributions.histogram import BINS, EDGES
 from shadowtime.shared.messages.envelope import Decided, Envelope, JobEnded
 from shadowtime.shared.messages.reasons import Speculated
 from shadowtime.testing.workloads import TraceRow, workload
+from tests.support.plain_formulas import conditional
 
 MASSES = st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0]), min_size=1, max_size=20).filter(any)
 

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 import shadowtime.services.scoreboard.batch as batched
 from shadowtime.services.scoreboard.scores.request_accuracy import WalltimeAccuracy
 from shadowtime.services.scoreboard.scores.run_time_errors import RunTimeErrors
-from shadowtime.services.scoreboard.scores.waits_and_utilization import WaitScores, geometric_term, wfp_priority
+from shadowtime.services.scoreboard.scores.waits_and_utilization import WaitScores
 from shadowtime.shared.bounds import MAX_DURATION, MAX_PROCESSORS
 from shadowtime.shared.messages.predictions import accuracy, adjustment_class
 from shadowtime.shared.statistics.slowdown import bounded_slowdown, slowdown, unclamped_slowdown
+from tests.support.plain_formulas import geometric_term, wfp_priority
 
 seconds = st.integers(0, 50) | st.integers(0, 10**6)
 jobs = st.lists(

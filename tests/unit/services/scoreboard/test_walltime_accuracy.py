@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scoreboard.scores.request_accuracy import STEPS, WalltimeAccuracy
-from shadowtime.services.scoreboard.scores.waits_and_utilization import geometric_term
 from shadowtime.shared.messages.predictions import accuracy, adjustment_class
 from shadowtime.shared.statistics.slowdown import bounded_slowdown, unclamped_slowdown
+from tests.support.plain_formulas import geometric_term
 
 SECONDS = st.integers(1, 200_000)
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 from scipy.stats import binom
 
-from shadowtime.services.wait_bound.binomial_ranks import lower_rank, minimum_history, two_sided_ranks, upper_rank
+from shadowtime.services.wait_bound.binomial_ranks import lower_rank, minimum_history, upper_rank
 from shadowtime.testing.examples import examples
+from tests.support.plain_formulas import two_sided_ranks
 
 COUNTS = st.integers(0, 3000)
 QUANTILES = st.sampled_from([0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99, 0.999]) | st.floats(0.01, 0.999)

@@ -10,19 +10,11 @@ from pydantic import ValidationError
 
 from shadowtime.services.scoreboard.scores.run_time_distributions import PIT_BINS, RunTimeDistributionScores, crps
 from shadowtime.shared.distributions.histogram import bin_of
-from shadowtime.shared.distributions.outcomes import (
-    HIGH,
-    LEVELS,
-    LOW,
-    MASS,
-    NO_QUANTILES,
-    pieces,
-    transformed,
-    transformed_in,
-)
+from shadowtime.shared.distributions.outcomes import HIGH, LEVELS, LOW, MASS, NO_QUANTILES, pieces, transformed_in
 from shadowtime.shared.kernels.arrays import Floats
 from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.testing.examples import examples
+from tests.support.plain_formulas import transformed
 
 LIMITS = st.integers(1, 50_000).map(float)
 QUANTILES = st.lists(st.floats(1, 60_000), min_size=19, max_size=19).map(sorted).map(np.array)
