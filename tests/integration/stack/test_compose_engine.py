@@ -303,7 +303,7 @@ def test_a_worker_is_refused_what_is_another_s(project: Project) -> None:
 import asyncio
 from redis import Redis
 from redis.exceptions import NoPermissionError
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import clients as bus
 from shadowtime.shared.streaming.settings import read_settings
 
 async def main():
