@@ -1,4 +1,4 @@
--- When a job is likely to start, said by sbatch, srun and salloc: docs/at-submission.md.
+-- Prints when a job is likely to start, after sbatch, srun and salloc: docs/at-submission.md.
 --
 -- Copy this file beside slurm.conf on the machines where users submit, and set `CliFilterPlugins=lua`. It runs in the
 -- client as the user. It changes no option, asks `shadowtime ask --serve`, and prints at most two lines on the standard
@@ -34,7 +34,7 @@ local function encoded(text)
   return (text:gsub("[^%w%-_.]", function(letter) return ("%%%02X"):format(letter:byte()) end))
 end
 
--- The question about a job; nil if what it asks for cannot be told in it.
+-- The question about a job; nil if the question cannot describe the job.
 local function question(options)
   for _, name in ipairs(NOT_DESCRIBED) do
     if value(options, name) then return nil end

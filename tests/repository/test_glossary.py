@@ -60,6 +60,20 @@ def test_names_that_are_ruled_out_do_not_exist() -> None:
     assert [(each, path) for each, path in used if not path.startswith("shared/messages/")] == []
 
 
+def test_scripts_have_no_such_names_either() -> None:
+    """Outside comments and texts in double quotes; in templates, only what is calculated."""
+    words = re.compile(r"\b(each|found|given|told|said|coming)\b")
+    scripts = [
+        *(ROOT / "services/processes/live/assets").glob("*.js"),
+        *(ROOT / "stack").glob("**/*.lua"),
+        *(ROOT / "stack/portal").glob("*.html"),
+    ]
+    assert len(scripts) >= 10
+    for path in scripts:
+        code = re.sub(r"^\s*(//|--).*|\s(//|-- ).*|\"[^\"]*\"|<!--.*?-->", "", path.read_text(), flags=re.MULTILINE)
+        assert [line for line in code.splitlines() if words.search(line)] == [], path
+
+
 def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
     """Not with a clause: `What …`, `Who …`, `Whose …`."""
     clauses = [

@@ -174,7 +174,7 @@ def test_an_error_names_the_field(stored: Stored, tmp_path: Path, values: dict[s
         assert await tab.evaluate("document.activeElement.name") == name
         invalid = "[...document.querySelectorAll('[aria-invalid=true]')].map((each) => each.name)"
         assert await tab.evaluate(invalid) == [name]
-        assert await tab.evaluate("document.getElementById('advice-told').hidden")
+        assert await tab.evaluate("document.getElementById('advice-answer').hidden")
 
     visiting(tmp_path, stored.advising, visit)
 

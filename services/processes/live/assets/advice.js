@@ -11,26 +11,26 @@ const field = (name) => form.elements.namedItem(name);
 
 // What the form asks, by the names that the server has for it; what cannot be read is for the server to refuse.
 export function readForm() {
-  const told = {};
+  const data = {};
   for (const name of ASKED) {
     const value = name === "moldable" ? (field(name).checked ? "true" : "") : field(name).value.trim();
-    if (value !== "") told[name] = value;
+    if (value !== "") data[name] = value;
   }
-  const time = /^\d+([.,]\d+)?$/.test(told.requested_time ?? "") ? Number(told.requested_time.replace(",", ".")) : null;
-  if (time !== null) told.requested_time = String(Math.round(time * Number(field("unit").value)));
-  return told;
+  const time = /^\d+([.,]\d+)?$/.test(data.requested_time ?? "") ? Number(data.requested_time.replace(",", ".")) : null;
+  if (time !== null) data.requested_time = String(Math.round(time * Number(field("unit").value)));
+  return data;
 }
 
-export function fillForm(told) {
+export function fillForm(data) {
   for (const name of ASKED) {
-    if (name === "moldable") field(name).checked = told.moldable === "true";
-    else field(name).value = told[name] ?? "";
+    if (name === "moldable") field(name).checked = data.moldable === "true";
+    else field(name).value = data[name] ?? "";
   }
-  const seconds = /^\d+$/.test(told.requested_time ?? "") ? Number(told.requested_time) : null;
+  const seconds = /^\d+$/.test(data.requested_time ?? "") ? Number(data.requested_time) : null;
   const unit = seconds === null || seconds % HOUR === 0 ? HOUR : seconds % MINUTE === 0 ? MINUTE : 1;
   field("unit").value = String(unit);
   if (seconds !== null) field("requested_time").value = String(seconds / unit);
-  if (told.group || told.executable || told.queue || told.moldable) find("advise-more").open = true;
+  if (data.group || data.executable || data.queue || data.moldable) find("advise-more").open = true;
 }
 
 // `problem` names the field at fault by the server's word for it.
@@ -43,10 +43,10 @@ function drawProblem(problem) {
   at?.focus();
 }
 
-function headline(told, risk) {
-  const [own, ...others] = told.alternatives, best = told.alternatives.find((each) => each.advised);
+function headline(data, risk) {
+  const [own, ...others] = data.alternatives, best = data.alternatives.find((entry) => entry.advised);
   const within = `cut with at most ${percent(risk)}`;
-  if (!best) return `None is advised: ${told.unadvised}.`;
+  if (!best) return `None is advised: ${data.unadvised}.`;
   if (own.mean_wait === null && best === own) return `Ask as you do: it is ${within}. No start is forecast: ${own.reason ?? "nothing is known"}.`;
   if (best === own) return others.length ? `Ask as you do: of what is ${within}, nothing ends earlier.` : `Nothing else is to be tried: it is ${within}.`;
   const what = `Ask for ${duration(best.requested_time)} on ${count(best.processors)} processor${best.processors === 1 ? "" : "s"}`;
@@ -67,37 +67,37 @@ const grids = {
 };
 for (const [id, grid] of Object.entries(grids)) find(id).append(grid);
 
-function draw(told, asked, clock) {
-  const own = told.alternatives[0], run = told.run_time, risk = Number(asked.risk ?? 0.05);
-  say(find("advice-head"), headline(told, risk));
+function draw(data, asked, clock) {
+  const own = data.alternatives[0], run = data.run_time, risk = Number(asked.risk ?? 0.05);
+  say(find("advice-head"), headline(data, risk));
   say(find("advice-cut"), run.mean === null ? `Its run time: ${run.reason}.`
     : `It is cut at its request of ${duration(own.requested_time)} with probability ${percent(run.cut)}; it runs ${duration(run.mean)} on average (from ${count(run.observations)} jobs).`);
   const runs = new Map(run.quantiles), starts = new Map(own.starts_within);
   const shares = [...(runs.size ? runs : starts).keys()];
   fill(grids["advice-times"], TIMES, shares.map((share) => [`${+(100 * share).toFixed(1)} %`, duration(runs.get(share)), duration(starts.get(share))]));
   show(find("advice-times"), shares.length > 0);
-  const reasons = [...new Set(told.alternatives.map((each) => each.reason).filter(Boolean))];
-  say(find("advice-reasons"), reasons.length && own.mean_wait !== null ? `No start is forecast for some: ${reasons.join("; ")}. ${told.note ?? ""}` : told.note ?? "");
-  fill(grids["advice-others"], OTHERS, told.alternatives.map((each, at) => {
-    const within = new Map(each.starts_within);
-    const mark = [at ? "" : "as you ask", each.advised ? "advised" : each.pareto_best ? "not beaten" : ""].filter(Boolean).join(", ");
-    return [duration(each.requested_time), count(each.processors), percent(each.cut), duration(each.mean_wait), duration(within.get(0.5)),
-      duration(within.get(0.9)), duration(each.mean_end), mark];
-  }), (line, at) => style(line, told.alternatives[at].advised ? "advised" : ""));
-  const bounds = told.bounds.filter((each) => each.bound !== null);
-  fill(grids["advice-bounds"], BOUNDS, bounds.map((each) => [each.queue === null ? each.grouping : `${each.grouping}, queue ${each.queue}`,
-    duration(each.bound), percent(each.quantile)]));
+  const reasons = [...new Set(data.alternatives.map((entry) => entry.reason).filter(Boolean))];
+  say(find("advice-reasons"), reasons.length && own.mean_wait !== null ? `No start is forecast for some: ${reasons.join("; ")}. ${data.note ?? ""}` : data.note ?? "");
+  fill(grids["advice-others"], OTHERS, data.alternatives.map((entry, at) => {
+    const within = new Map(entry.starts_within);
+    const mark = [at ? "" : "as you ask", entry.advised ? "advised" : entry.pareto_best ? "not beaten" : ""].filter(Boolean).join(", ");
+    return [duration(entry.requested_time), count(entry.processors), percent(entry.cut), duration(entry.mean_wait), duration(within.get(0.5)),
+      duration(within.get(0.9)), duration(entry.mean_end), mark];
+  }), (line, at) => style(line, data.alternatives[at].advised ? "advised" : ""));
+  const bounds = data.bounds.filter((entry) => entry.bound !== null);
+  fill(grids["advice-bounds"], BOUNDS, bounds.map((entry) => [entry.queue === null ? entry.grouping : `${entry.grouping}, queue ${entry.queue}`,
+    duration(entry.bound), percent(entry.quantile)]));
   show(find("advice-bounded"), bounds.length > 0);
-  say(find("advice-as-of"), `Of run ${told.run}; state of ${told.as_of.map((each) => `${each.stage} at ${clock.short(each.time)} (event ${count(each.sequence)})`).join(", ")}.`);
+  say(find("advice-as-of"), `Of run ${data.run}; state of ${data.as_of.map((entry) => `${entry.stage} at ${clock.short(entry.time)} (event ${count(entry.sequence)})`).join(", ")}.`);
 }
 
-// `told` is the answer to `asked`, if there is one, `problem` why there is none; while `busy` it is on its way.
-export function drawAdvice({told, problem, asked, busy, drawn}, state) {
+// `data` is the answer to `asked`, if there is one; `problem` is why there is none. While `busy`, it is on its way.
+export function drawAdvice({data, problem, asked, busy, drawn}, state) {
   link(find("advice-back"), address(state.run), `${state.cluster} under ${state.name}`);
   say(find("advice-cluster"), `What to ask for on ${state.cluster}`);
   say(find("advise-busy"), busy ? "asking …" : "");
   if (drawn) return;
   drawProblem(problem);
-  show(find("advice-told"), Boolean(told));
-  if (told) draw(told, asked, new Clock(state.unix_start, state.time));
+  show(find("advice-answer"), Boolean(data));
+  if (data) draw(data, asked, new Clock(state.unix_start, state.time));
 }

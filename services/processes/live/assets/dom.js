@@ -10,8 +10,8 @@ export function element(name, style, text) {
 
 // Whatever comes from outside is put in as text, never as markup.
 export function say(place, text) {
-  if (place.said === text) return;
-  place.said = text;
+  if (place.drawn === text) return;
+  place.drawn = text;
   place.textContent = text;
 }
 
@@ -19,7 +19,7 @@ export function style(place, name) { if (place.className !== name) place.classNa
 export function show(place, wanted) { if (place.hidden === wanted) place.hidden = !wanted; }
 export function tell(place, name, value) { if (place.getAttribute(name) !== value) place.setAttribute(name, value); }
 
-// The children of a place, one for each key, in this order; `make` makes one, `change` brings it up to date.
+// The children of a place, one for each key, in this order. `make` makes one, `change` updates it.
 export function keyed(place, items, make, change) {
   const before = (place.children_by_key ??= new Map());
   const keys = new Set(items.map(([key]) => key));
@@ -44,9 +44,9 @@ export function link(place, href, text) {
 // The own words of a followed cluster for numbers of jobs and users; a number without a word stands for itself.
 const words = {run: undefined, ids: new Map(), users: new Map()};
 
-export function learn(run, told) {
+export function learn(run, data) {
   if (run !== words.run) Object.assign(words, {run, ids: new Map(), users: new Map()});
-  for (const kind of ["ids", "users"]) for (const [number, word] of told[kind] ?? []) words[kind].set(Number(number), word);
+  for (const kind of ["ids", "users"]) for (const [number, word] of data[kind] ?? []) words[kind].set(Number(number), word);
 }
 
 export const jobId = (number) => words.ids.get(number) ?? String(number);
@@ -60,8 +60,8 @@ export function job(run, id) {
 
 // A sentence in which every job that is named leads to its page.
 export function sentence(place, text, run) {
-  if (place.said === text && place.run === run) return;
-  place.said = text;
+  if (place.drawn === text && place.run === run) return;
+  place.drawn = text;
   place.run = run;
   const parts = text.split(/\bjob (\d+(?:_\d+)?)\b/);
   place.replaceChildren(...parts.map((part, at) => (at % 2 ? job(run, part) : part)));

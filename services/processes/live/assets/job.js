@@ -6,20 +6,20 @@ const STATES = {
   waiting: "waits", running: "runs", suspended: "is suspended", ended: "has ended", cancelled: "was cancelled", held: "is held",
 };
 
-export function drawJob(told, number, state) {
-  say(find("job-number"), `Job ${told?.id ?? number}`);
+export function drawJob(data, number, state) {
+  say(find("job-number"), `Job ${data?.id ?? number}`);
   link(find("back"), address(state.run), `${state.cluster} under ${state.name}`);
-  show(find("job-known"), told !== null);
-  show(find("job-unknown"), told === null);
-  show(find("job-state"), told !== null);
-  if (told === null) return;
-  say(find("job-state"), STATES[told.state]);
-  style(find("job-state"), `chip ${told.state}`);
-  keyed(find("job-head"), told.head.map((each, at) => [at, each]), () => element("p"), (item, each) => sentence(item, each, state.run));
-  show(find("job-why-known"), told.why.length > 0);
-  keyed(find("job-why"), told.why.map((each, at) => [at, each]), () => element("li"), (item, each) => sentence(item, each, state.run));
-  drawMarks(told.marks, new Clock(state.unix_start, state.time), told.state);
-  keyed(find("job-story"), told.story.map((each, at) => [at, each]), () => {
+  show(find("job-known"), data !== null);
+  show(find("job-unknown"), data === null);
+  show(find("job-state"), data !== null);
+  if (data === null) return;
+  say(find("job-state"), STATES[data.state]);
+  style(find("job-state"), `chip ${data.state}`);
+  keyed(find("job-head"), data.head.map((entry, at) => [at, entry]), () => element("p"), (item, entry) => sentence(item, entry, state.run));
+  show(find("job-why-known"), data.why.length > 0);
+  keyed(find("job-why"), data.why.map((entry, at) => [at, entry]), () => element("li"), (item, entry) => sentence(item, entry, state.run));
+  drawMarks(data.marks, new Clock(state.unix_start, state.time), data.state);
+  keyed(find("job-story"), data.story.map((entry, at) => [at, entry]), () => {
     const made = element("li");
     made.append(element("time"), element("p"));
     return made;
@@ -27,23 +27,23 @@ export function drawJob(told, number, state) {
     say(item.firstChild, when);
     sentence(item.lastChild, what, state.run);
   });
-  keyed(find("job-predictions"), told.predictions.map((each) => [each[0], each]), () => {
+  keyed(find("job-predictions"), data.predictions.map((entry) => [entry[0], entry]), () => {
     const made = element("tr");
     made.setAttribute("role", "row");
-    for (const label of ["", "told", "came", "so it was"]) {
+    for (const label of ["", "predicted", "came", "so it was"]) {
       const cell = element("td");
       cell.setAttribute("role", "cell");
       cell.dataset.label = label;
       made.append(cell);
     }
     return made;
-  }, (line, each) => each.forEach((text, at) => {
+  }, (line, entry) => entry.forEach((text, at) => {
     say(line.children[at], text);
     if (at === 3) style(line.children[at], text.startsWith("missed") || text.startsWith("too short") ? "late" : "");
   }));
   const user = find("job-user");
-  show(user, told.user !== null);
-  if (told.user !== null) link(user, address(state.run, {find: `user ${told.user}`}), `all jobs of user ${told.user}`);
+  show(user, data.user !== null);
+  if (data.user !== null) link(user, address(state.run, {find: `user ${data.user}`}), `all jobs of user ${data.user}`);
 }
 
 function drawMarks(marks, clock, at) {
@@ -57,14 +57,14 @@ function drawMarks(marks, clock, at) {
   if (started !== null && limit) ticks.push(["limit", started + limit, ended === null ? "its limit" : "its limit was"]);
   const last = Math.max(submitted + 1, ...bars.map(([, , end]) => end), ...ticks.map(([, second]) => second));
   const place = (second) => `${(100 * (Math.max(submitted, second) - submitted) / (last - submitted)).toFixed(2)}%`;
-  keyed(find("bars"), [...bars, ...ticks.map(([name, second]) => [name, second, null])].map((each) => [each[0], each]),
+  keyed(find("bars"), [...bars, ...ticks.map(([name, second]) => [name, second, null])].map((entry) => [entry[0], entry]),
     ([name, , end]) => element("span", `${end === null ? "tick" : "bar"} ${name}`), (bar, [, start, end]) => {
       bar.style.setProperty("--from", place(start));
       if (end !== null) bar.style.setProperty("--to", place(end));
     });
-  const told = bars.map(([name, start, end, what]) => [name, `${what} ${duration(end - start)}`, `${clock.short(start)} to ${clock.short(end)}`]);
-  for (const [name, second, what] of ticks) told.push([`tick ${name}`, what, clock.short(second)]);
-  keyed(find("points"), told.map((each) => [each[0], each]), ([name]) => {
+  const data = bars.map(([name, start, end, what]) => [name, `${what} ${duration(end - start)}`, `${clock.short(start)} to ${clock.short(end)}`]);
+  for (const [name, second, what] of ticks) data.push([`tick ${name}`, what, clock.short(second)]);
+  keyed(find("points"), data.map((entry) => [entry[0], entry]), ([name]) => {
     const made = element("li");
     made.append(element("i", name), element("b"), element("span"));
     return made;
@@ -76,21 +76,21 @@ function drawMarks(marks, clock, at) {
 
 const FOUND = ["job", "state", "processors", "submitted"];
 
-export function drawFound(told, state) {
-  const clock = new Clock(state.unix_start, state.time), whose = told.of === null ? told.name : `${told.of} ${told.name}`;
+export function drawFound(data, state) {
+  const clock = new Clock(state.unix_start, state.time), whose = data.of === null ? data.name : `${data.of} ${data.name}`;
   link(find("found-back"), address(state.run), `${state.cluster} under ${state.name}`);
-  say(find("found-title"), `${told.of === null ? "Search for" : "Jobs of"} ${whose}`);
-  say(find("found-count"), told.of === null ? (told.job === null ? "No job, user, account or partition of this name is remembered." : "")
-    : told.count === 0 ? `No job of ${whose} is remembered.`
-    : told.count > told.jobs.length ? `The last ${told.jobs.length} of ${count(told.count)}.` : "");
-  show(find("found-table"), told.jobs.length > 0);
-  show(find("found-job"), told.job !== null);
-  if (told.job !== null) sentence(find("found-job"), `There is a job ${told.job[1]}, which ${STATES[told.job[3]]}.`, state.run);
-  show(find("found-also"), told.also.length > 0);
-  keyed(find("found-also"), told.also.map((kind) => [kind, kind]), () => element("a"), (item, kind) => {
-    link(item, address(state.run, {find: `${kind} ${told.name}`}), `Jobs of ${kind} ${told.name}`);
+  say(find("found-title"), `${data.of === null ? "Search for" : "Jobs of"} ${whose}`);
+  say(find("found-count"), data.of === null ? (data.job === null ? "No job, user, account or partition of this name is remembered." : "")
+    : data.count === 0 ? `No job of ${whose} is remembered.`
+    : data.count > data.jobs.length ? `The last ${data.jobs.length} of ${count(data.count)}.` : "");
+  show(find("found-table"), data.jobs.length > 0);
+  show(find("found-job"), data.job !== null);
+  if (data.job !== null) sentence(find("found-job"), `There is a job ${data.job[1]}, which ${STATES[data.job[3]]}.`, state.run);
+  show(find("found-also"), data.also.length > 0);
+  keyed(find("found-also"), data.also.map((kind) => [kind, kind]), () => element("a"), (item, kind) => {
+    link(item, address(state.run, {find: `${kind} ${data.name}`}), `Jobs of ${kind} ${data.name}`);
   });
-  keyed(find("found"), told.jobs.map((each) => [each[0], each]), () => {
+  keyed(find("found"), data.jobs.map((entry) => [entry[0], entry]), () => {
     const made = element("tr");
     made.setAttribute("role", "row");
     for (const label of FOUND) {

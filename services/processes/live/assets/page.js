@@ -17,18 +17,18 @@ const ROWS = 25;
 let route = readRoute();
 let from = 0;
 let asked = {at: 0, for: "", answer: undefined, busy: false};
-let twin = {at: -TWIN_MS, of: "", told: null, problem: null};
-let advice = {told: null, problem: null, asked: {}, busy: false, drawn: false};
+let twin = {at: -TWIN_MS, of: "", data: null, problem: null};
+let advice = {data: null, problem: null, asked: {}, busy: false, drawn: false};
 let due = false;
 let online = false;
 let drawn = false;
 let last = -FRAME_MS;
 
 function readRoute() {
-  const told = new URLSearchParams(location.search);
-  const word = (name) => told.get(name)?.trim() || null;
-  const advice = told.has("advice") ? Object.fromEntries([...told].filter(([name]) => ASKED.includes(name))) : null;
-  return {run: told.get("run") ?? "", job: word("job"), find: word("find"), twin: told.has("twin"), advice};
+  const data = new URLSearchParams(location.search);
+  const word = (name) => data.get(name)?.trim() || null;
+  const advice = data.has("advice") ? Object.fromEntries([...data].filter(([name]) => ASKED.includes(name))) : null;
+  return {run: data.get("run") ?? "", job: word("job"), find: word("find"), twin: data.has("twin"), advice};
 }
 
 function go(href, {replace = false, focus = true} = {}) {
@@ -83,7 +83,7 @@ function also(path, parameters, use) {
 }
 
 function arriveAtAdvice() {
-  advice = {told: null, problem: null, asked: route.advice ?? {}, busy: false, sent: false, drawn: false};
+  advice = {data: null, problem: null, asked: route.advice ?? {}, busy: false, sent: false, drawn: false};
   if (route.advice) fillForm(route.advice);
 }
 
@@ -102,17 +102,17 @@ function followAdvice(state) {
 }
 
 function followTwin(state) {
-  if (twin.of !== state.cluster) twin = {at: -TWIN_MS, of: state.cluster, told: null, problem: null};
+  if (twin.of !== state.cluster) twin = {at: -TWIN_MS, of: state.cluster, data: null, problem: null};
   const mine = twin;
   if (!document.hidden && performance.now() - mine.at >= TWIN_MS) {
     mine.at = performance.now();
-    question("ask/twin", {cluster: state.cluster}).then(({told, problem}) => {
-      if (told) mine.told = told;
+    question("ask/twin", {cluster: state.cluster}).then(({data, problem}) => {
+      if (data) mine.data = data;
       mine.problem = problem?.error ?? null;
       if (mine === twin) draw();
     });
   }
-  drawTwin(mine.told, mine.problem, state);
+  drawTwin(mine.data, mine.problem, state);
 }
 
 function draw() {
@@ -126,9 +126,9 @@ function draw() {
   if (!known) return drawNothing();
   learn(state.run, state);
   const clock = new Clock(state.unix_start, state.time);
-  const told = {title: state.cluster, nothing: "", run: state.cluster, job: `Job ${route.job}, ${state.cluster}`, finding: `${route.find}, ${state.cluster}`,
+  const data = {title: state.cluster, nothing: "", run: state.cluster, job: `Job ${route.job}, ${state.cluster}`, finding: `${route.find}, ${state.cluster}`,
     twin: `${state.cluster} under other policies`, asking: `What to ask for on ${state.cluster}`};
-  if (document.title !== `${told[page]} – Shadowtime`) document.title = `${told[page]} – Shadowtime`;
+  if (document.title !== `${data[page]} – Shadowtime`) document.title = `${data[page]} – Shadowtime`;
   if (page === "run") drawRun(state, clock);
   if (!drawn) { drawn = true; performance.mark("first rows"); }
   if (page === "job") also("job", {run: state.run, job: route.job}, (answer) => drawJob(answer, route.job, state));
@@ -149,7 +149,7 @@ function drawRun(state, clock) {
   find("policy").style.setProperty("--key", state.colour);
   say(find("clock"), clock.full(state.time));
   say(find("about"), about(state));
-  show(find("about"), find("about").said !== "");
+  show(find("about"), find("about").drawn !== "");
   figures(state, clock);
   for (const id of ["to-advice", "sizes-advice"]) tell(find(id), "href", address(state.run, {advice: "yes"}));
   link(find("to-twin"), address(state.run, {twin: "yes"}), `Under other policies (${count(state.shadows)})`);
@@ -166,20 +166,20 @@ function drawRun(state, clock) {
 }
 
 function about(state) {
-  const told = [];
-  if (!state.obeyed) told.push("The machine starts jobs as it did; what the policy decides is advice.");
-  if (state.quarantined) told.push(`The run has stopped: ${state.quarantined}.`);
-  else if (state.closed) told.push("The run is over.");
-  if (state.untrusted.length) told.push(`Not to be trusted: ${state.untrusted.join("; ")}.`);
-  if (state.behind > 1000) told.push(`Catching up: ${count(state.behind)} events to go.`);
-  return told.join(" ");
+  const data = [];
+  if (!state.obeyed) data.push("The machine starts jobs as it did; what the policy decides is advice.");
+  if (state.quarantined) data.push(`The run has stopped: ${state.quarantined}.`);
+  else if (state.closed) data.push("The run is over.");
+  if (state.untrusted.length) data.push(`Not to be trusted: ${state.untrusted.join("; ")}.`);
+  if (state.behind > 1000) data.push(`Catching up: ${count(state.behind)} events to go.`);
+  return data.join(" ");
 }
 
 function figures(state, clock) {
   const scores = state.scores, starting = state.processors - state.busy - state.free;
   const share = state.processors ? state.busy / state.processors : 0;
-  const next = [...state.running.values()].map((each) => each.end).filter((end) => end !== null && end >= state.time);
-  const bound = state.bounds.find((each) => each.grouping === "ensemble") ?? state.bounds[0];
+  const next = [...state.running.values()].map((entry) => entry.end).filter((end) => end !== null && end >= state.time);
+  const bound = state.bounds.find((entry) => entry.grouping === "ensemble") ?? state.bounds[0];
   const all = [
     ["processors busy", `${Math.round(100 * share)} %`, `${count(state.busy)} of ${count(state.processors)}, ${starting > 0 ? `${count(starting)} for starts, ` : ""}${count(state.free)} free`],
     ["jobs waiting", count(state.waiting), state.waiting ? `longest for ${duration(state.longest_waiting)}` : ""],
@@ -188,7 +188,7 @@ function figures(state, clock) {
   ];
   if (scores && scores.mean_bounded_slowdown !== null) all.push(["bounded slowdown", scores.mean_bounded_slowdown.toFixed(2), "mean"]);
   else if (bound && bound.bound !== null) all.push(["a job that comes now", ...comes(bound)]);
-  keyed(find("figures"), all.map((each) => [each[0], each]), ([name]) => {
+  keyed(find("figures"), all.map((entry) => [entry[0], entry]), ([name]) => {
     const box = element("div");
     box.append(element("dt", "", name), element("dd"), element("dd", "more"));
     return box;
@@ -205,16 +205,16 @@ function comes(bound) {
   const more = doubt && doubt.outwaited ? `${count(doubt.outwaited)} of ${count(doubt.waiting)} waiting have waited longer` : "";
   if (doubt?.withdrawn) return ["no bound", `withdrawn: ${more}`, "late"];
   const share = `with ${+(100 * bound.quantile).toFixed(2)} %${bound.young ? ", young" : ""}`;
-  return [`waits ≤ ${duration(bound.bound)}`, more ? `${share}; ${more}` : `${share}, as was told last`, doubt?.high ? "late" : ""];
+  return [`waits ≤ ${duration(bound.bound)}`, more ? `${share}; ${more}` : `${share}, the last known`, doubt?.high ? "late" : ""];
 }
 
 function drawRuns(state) {
   const select = find("runs"), wanted = route.run;
   if (document.activeElement === select) return;
-  const items = state.runs.map((each) => [each.run, `${each.cluster} under ${each.name}${each.closed ? " (over)" : ""}`]);
+  const items = state.runs.map((entry) => [entry.run, `${entry.cluster} under ${entry.name}${entry.closed ? " (over)" : ""}`]);
   const twice = new Set(items.map(([, name]) => name).filter((name, at, all) => all.indexOf(name) !== at));
   const options = [["", "newest run"], ...items.map(([run, name]) => [run, twice.has(name) ? `${name}: ${run}` : name])];
-  if (wanted && !state.runs.some((each) => each.run === wanted)) options.push([wanted, `${wanted} (not known)`]);
+  if (wanted && !state.runs.some((entry) => entry.run === wanted)) options.push([wanted, `${wanted} (not known)`]);
   keyed(select, options.map(([run, name]) => [run, [run, name]]), ([run]) => { const made = element("option"); made.value = run; return made; },
     (option, [, name]) => say(option, name));
   if (select.value !== wanted) select.value = wanted;
@@ -225,17 +225,17 @@ find("runs").addEventListener("change", (event) => { event.target.blur(); go(eve
 find("search").addEventListener("submit", (event) => {
   event.preventDefault();
   const wanted = find("wanted").value.trim(), job = /^job\s+(\S+)$/i.exec(wanted), run = stream.state?.run;
-  say(find("told"), "");
+  say(find("search-message"), "");
   if (!wanted || !run) return;
   if (job) return go(address(run, {job: job[1]}));
   ask("find", {run, wanted}).then((answer) => {
     go(address(run, answer?.job && !answer.count ? {job: answer.job[1]} : {find: wanted}));
-  }, () => say(find("told"), "No answer, try again."));
+  }, () => say(find("search-message"), "No answer, try again."));
 });
 find("advise").addEventListener("submit", (event) => {
   event.preventDefault();
-  const told = readForm();
-  go(address(stream.state.run, {advice: "yes", ...(Object.keys(told).length ? told : {processors: ""})}), {focus: false});
+  const data = readForm();
+  go(address(stream.state.run, {advice: "yes", ...(Object.keys(data).length ? data : {processors: ""})}), {focus: false});
 });
 find("before").addEventListener("click", () => { from = Math.max(0, from - ROWS); draw(); });
 find("after").addEventListener("click", () => { from += ROWS; draw(); });

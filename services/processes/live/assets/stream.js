@@ -3,8 +3,8 @@ const AGAIN_MS = 2000;
 const SILENT_MS = 30000;
 const ROWS = new Set(["queue", "running", "decisions", "blocks", "history", "ids", "users"]);
 
-function take(state, told) {
-  for (const [name, part] of Object.entries(told)) {
+function take(state, data) {
+  for (const [name, part] of Object.entries(data)) {
     if (!ROWS.has(name)) { if (part === null) delete state[name]; else state[name] = part; continue; }
     const rows = (state[name] ??= new Map());
     if (part === null) { rows.clear(); continue; }
@@ -14,7 +14,7 @@ function take(state, told) {
 }
 
 export class Stream {
-  // `changed` is told the state after each change, `connected` whether there is a connection.
+  // `changed` gets the state after each change, `connected` whether there is a connection.
   constructor(changed, connected) {
     this.changed = changed;
     this.connected = connected;
@@ -35,9 +35,9 @@ export class Stream {
     source.addEventListener("alive", alive);
     source.onmessage = (event) => {
       alive();
-      const {anew, ...told} = JSON.parse(event.data);
+      const {anew, ...data} = JSON.parse(event.data);
       if (anew) this.state = {};
-      take(this.state, told);
+      take(this.state, data);
       this.changed(this.state);
     };
     source.onerror = () => {
@@ -52,10 +52,10 @@ export class Stream {
 // The answer, or the problem that is in its place.
 export async function question(path, parameters) {
   try {
-    const answer = await fetch(`${path}?${new URLSearchParams(parameters)}`), told = await answer.json();
-    return answer.ok ? {told, problem: null} : {told: null, problem: told};
+    const answer = await fetch(`${path}?${new URLSearchParams(parameters)}`), data = await answer.json();
+    return answer.ok ? {data, problem: null} : {data: null, problem: data};
   } catch {
-    return {told: null, problem: {error: "No answer: is the live page still there?", parameter: null}};
+    return {data: null, problem: {error: "No answer: is the live page still there?", parameter: null}};
   }
 }
 

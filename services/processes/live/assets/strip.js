@@ -16,15 +16,15 @@ let boxes = [];
 function named(blocks, from, now) {
   const work = new Map();
   for (const [, user, start, end, runs, rows] of blocks) {
-    const processors = rows.reduce((sum, each, at) => sum + (at % 2 ? each : 0), 0);
+    const processors = rows.reduce((sum, entry, at) => sum + (at % 2 ? entry : 0), 0);
     work.set(user, (work.get(user) ?? 0) + processors * Math.max(0, (runs ? now : end) - Math.max(start, from)));
   }
   const most = [...work].filter(([, of]) => of > 0).sort(([, one], [, other]) => other - one);
   const first = most.slice(0, NAMED).map(([user]) => user);
-  for (const user of users.keys()) if (!most.slice(0, 2 * NAMED).some(([each]) => each === user)) users.delete(user);
+  for (const user of users.keys()) if (!most.slice(0, 2 * NAMED).some(([entry]) => entry === user)) users.delete(user);
   const taken = new Set(users.values());
-  for (const user of first.filter((each) => !users.has(each))) {
-    let colour = [...Array(NAMED).keys()].find((each) => !taken.has(each));
+  for (const user of first.filter((entry) => !users.has(entry))) {
+    let colour = [...Array(NAMED).keys()].find((entry) => !taken.has(entry));
     if (colour === undefined) {
       const least = [...users.keys()].reduce((one, other) => (work.get(other) < work.get(one) ? other : one));
       if (work.get(user) < CLEARLY * work.get(least)) continue;
@@ -75,7 +75,7 @@ function paint() {
   const blocks = [...state.blocks.values()];
   const work = named(blocks, from, now);
   const bottom = height - QUEUE - GAP - AXIS, right = width - 1;
-  const rows = Math.max(1, state.processors, ...blocks.map(([, , , , , each]) => (each.length ? each.at(-2) + each.at(-1) : 0)));
+  const rows = Math.max(1, state.processors, ...blocks.map(([, , , , , entry]) => (entry.length ? entry.at(-2) + entry.at(-1) : 0)));
   const x = (second) => LEFT + (right - LEFT) * (Math.min(to, Math.max(from, second)) - from) / (to - from);
   const y = (row) => bottom - (bottom - 4) * row / rows;
   brush.fillStyle = colour.idle;
@@ -169,11 +169,11 @@ function axis(brush, clock, colour, {from, to, x, height, width}) {
 }
 
 function tellInWords(state, clock, work, from) {
-  const total = [...work.values()].reduce((sum, each) => sum + each, 0);
+  const total = [...work.values()].reduce((sum, entry) => sum + entry, 0);
   const covered = Math.max(from, state.covered_from);
   const all = state.processors * Math.max(1, state.time - covered);
   const named = [...users].map(([user, colour]) => [user, colour, work.get(user) ?? 0]).sort((one, other) => other[2] - one[2]);
-  const rest = total - named.reduce((sum, each) => sum + each[2], 0);
+  const rest = total - named.reduce((sum, entry) => sum + entry[2], 0);
   const share = (of) => `${Math.round(100 * of / Math.max(all, total))} %`;
   const items = named.map(([user, colour, of]) => [`u${user}`, [user, state.palette[colour], share(of)]]);
   if (rest / Math.max(all, total) > 0.005) items.push(["others", ["others", "var(--other)", share(rest)]]);
@@ -186,7 +186,7 @@ function tellInWords(state, clock, work, from) {
     item.firstChild.style.setProperty("--key", colour);
     const is_user = typeof user === "number";
     if (is_user) item.lastChild.setAttribute("href", address(state.run, {find: `user ${userName(user)}`}));
-    say(item.lastChild, `${is_user ? `user ${userName(user)}` : user === null ? "user not told" : user}: ${of}`);
+    say(item.lastChild, `${is_user ? `user ${userName(user)}` : user === null ? "user unknown" : user}: ${of}`);
   });
   const words = `Processors in use over the last ${duration(state.time - from)}, and what is to come. ` +
     items.map(([, [user, , of]]) => `${typeof user === "number" ? `user ${userName(user)}` : user}: ${of}`).join(", ");
@@ -206,7 +206,7 @@ canvas.addEventListener("pointermove", (event) => {
   canvas.style.cursor = what ? "pointer" : "";
   if (!what || !drawn) return;
   const clock = new Clock(drawn.unix_start, drawn.time);
-  const processors = what.pieces.reduce((sum, each, at) => sum + (at % 2 ? each : 0), 0);
+  const processors = what.pieces.reduce((sum, entry, at) => sum + (at % 2 ? entry : 0), 0);
   const when = what.planned ? `${what.forecast ? "is forecast" : "is expected"} to start at ${clock.short(what.start)}`
     : what.runs ? `since ${clock.short(what.start)}${what.end === null ? "" : `, expected to end at ${clock.short(what.end)}`}`
     : `${clock.short(what.start)} to ${clock.short(what.end)} (${duration(what.end - what.start)})`;
@@ -218,7 +218,7 @@ canvas.addEventListener("pointermove", (event) => {
 });
 canvas.addEventListener("pointerleave", () => { find("tip").hidden = true; });
 
-// Where on the picture a job is clicked, `open` is told it.
+// `open` gets the job that is clicked on the picture.
 export function whenChosen(open) {
   canvas.addEventListener("click", (event) => { const what = under(event); if (what) open(what.job); });
 }

@@ -29,9 +29,9 @@ function jobAndUser(cell, run, number, user) {
   if (user !== null) link(cell.lastChild, address(run, {find: `user ${userName(user)}`}), `user ${userName(user)}`);
 }
 
-// What is said of a prediction that does not hold, a line below it; `since` is a second of the log.
-function doubt(each, of, clock) {
-  const since = each.untrusted[of];
+// The line below a prediction that does not hold; `since` is a second of the log.
+function doubt(entry, of, clock) {
+  const since = entry.untrusted[of];
   return since !== undefined && [`not to be trusted since ${clock.day(since)}`, "late"];
 }
 
@@ -39,9 +39,9 @@ const WAITING = [["place", "place"], ["job", "job"], ["number", "processors"], [
   ["number", "has waited"], ["starts", "starts"], ["why", "why it waits"]];
 
 // One answer: when a job is expected to start, between which times, and what is not to be trusted of it.
-function starts(each, state, clock) {
-  if (each.starts === null) return [["now"]];
-  const {source, expected, earliest, latest, passed} = each.starts;
+function starts(entry, state, clock) {
+  if (entry.starts === null) return [["now"]];
+  const {source, expected, earliest, latest, passed} = entry.starts;
   if (passed !== null) return [["later than predicted", "late"], [`${clock.short(passed)} has passed`, "faint"]];
   if (source === "pass") return [["in the next pass"]];
   const least = earliest !== null && clock.short(earliest), most = latest !== null && clock.short(latest);
@@ -49,26 +49,26 @@ function starts(each, state, clock) {
   return [
     expected !== null ? [`about ${clock.short(expected)}`] : [range || "not known"],
     expected !== null && range && [range, "faint"],
-    source === "bounds" && doubt(each, "wait_bound", clock),
-    source === "forecast" && doubt(each, "forecast", clock),
+    source === "bounds" && doubt(entry, "wait_bound", clock),
+    source === "forecast" && doubt(entry, "forecast", clock),
   ];
 }
 
 // `rows` are those on the page from the place `from` on; none where it is not there yet.
 export function drawWaiting(state, clock, from, rows) {
-  keyed(find("queue"), [...rows].map((each, at) => [each[0], [...each, at]]), () => row(...WAITING), (line, [number, each, at]) => {
+  keyed(find("queue"), [...rows].map((entry, at) => [entry[0], [...entry, at]]), () => row(...WAITING), (line, [number, entry, at]) => {
     const [place, job, processors, asks, expected, waited, start, why] = line.children;
     say(place, count(from + 1 + at));
-    jobAndUser(job, state.run, number, each.user);
-    say(processors, count(each.processors));
-    lines(asks, [duration(each.asks)], each.adjusted !== null && each.adjusted !== each.asks && [`adjusted ${duration(each.adjusted)}`, "faint"],
-      each.adjusted !== null && doubt(each, "adjustment", clock));
-    lines(expected, [duration(each.expected)], each.expected !== null && doubt(each, "run_time", clock));
-    say(waited, duration(state.time - each.since));
-    lines(start, ...starts(each, state, clock));
+    jobAndUser(job, state.run, number, entry.user);
+    say(processors, count(entry.processors));
+    lines(asks, [duration(entry.asks)], entry.adjusted !== null && entry.adjusted !== entry.asks && [`adjusted ${duration(entry.adjusted)}`, "faint"],
+      entry.adjusted !== null && doubt(entry, "adjustment", clock));
+    lines(expected, [duration(entry.expected)], entry.expected !== null && doubt(entry, "run_time", clock));
+    say(waited, duration(state.time - entry.since));
+    lines(start, ...starts(entry, state, clock));
     if (!why.firstChild) why.append(element("span"), element("span", "line faint"));
-    sentence(why.firstChild, each.why, state.run);
-    say(why.lastChild, each.site === null ? "" : `The site says: ${each.site}`);
+    sentence(why.firstChild, entry.why, state.run);
+    say(why.lastChild, entry.site === null ? "" : `The site says: ${entry.site}`);
   });
   const last = Math.min(from + rows.length, state.waiting);
   const more = state.waiting > rows.length || from > 0;
@@ -83,20 +83,20 @@ const RUNNING = [["job", "job"], ["number", "processors"], ["number", "has run"]
 
 export function drawRunning(state, clock) {
   const jobs = [...state.running].sort(([, one], [, other]) => (one.end ?? Infinity) - (other.end ?? Infinity));
-  keyed(find("running"), jobs.map((each) => [each[0], each]), () => row(...RUNNING), (line, [number, each]) => {
+  keyed(find("running"), jobs.map((entry) => [entry[0], entry]), () => row(...RUNNING), (line, [number, entry]) => {
     const [job, processors, ran, ends, left] = line.children;
-    const so_far = state.time - each.started;
-    jobAndUser(job, state.run, number, each.user);
-    say(processors, count(each.processors));
-    lines(ran, [duration(so_far)], each.trial && ["on trial", "faint"]);
-    if (each.end === null) lines(ends, ["not known"]);
-    else if (each.end < state.time) lines(ends, [`its limit, ${clock.short(each.end)}, has passed`, "late"]);
-    else lines(ends, [clock.short(each.end)], [each.predicted ? `in ${duration(each.end - state.time)}` : "its limit", "faint"],
-      each.predicted && doubt(each, "run_time", clock));
+    const so_far = state.time - entry.started;
+    jobAndUser(job, state.run, number, entry.user);
+    say(processors, count(entry.processors));
+    lines(ran, [duration(so_far)], entry.trial && ["on trial", "faint"]);
+    if (entry.end === null) lines(ends, ["not known"]);
+    else if (entry.end < state.time) lines(ends, [`its limit, ${clock.short(entry.end)}, has passed`, "late"]);
+    else lines(ends, [clock.short(entry.end)], [entry.predicted ? `in ${duration(entry.end - state.time)}` : "its limit", "faint"],
+      entry.predicted && doubt(entry, "run_time", clock));
     if (!left.firstChild) left.append(element("span"), element("span", "used"));
-    const rest = each.limit === null ? null : Math.max(0, each.limit - so_far);
-    say(left.firstChild, rest === null ? "no limit" : `${duration(rest)} of ${duration(each.limit)}`);
-    const used = each.limit ? Math.min(1, so_far / each.limit) : 0;
+    const rest = entry.limit === null ? null : Math.max(0, entry.limit - so_far);
+    say(left.firstChild, rest === null ? "no limit" : `${duration(rest)} of ${duration(entry.limit)}`);
+    const used = entry.limit ? Math.min(1, so_far / entry.limit) : 0;
     left.lastChild.style.setProperty("--used", used.toFixed(3));
   });
   const more = state.running_count - state.running.size;
@@ -124,36 +124,36 @@ export function drawDecisions(state, clock) {
 
 export function drawSizes(state, clock) {
   show(find("sizes-section"), state.sizes.length > 0);
-  keyed(find("sizes"), state.sizes.map((each) => [each[0], each]), () => row(["number", "procs"], ["number", "waits at most"],
-    ["number", "with"], ["", "as told to a job of"]), (line, [least, most, bound, share, time]) => {
-    const [size, at_most, sure, told] = line.children;
+  keyed(find("sizes"), state.sizes.map((entry) => [entry[0], entry]), () => row(["number", "procs"], ["number", "waits at most"],
+    ["number", "with"], ["", "as for a job of"]), (line, [least, most, bound, share, time]) => {
+    const [size, at_most, sure, data] = line.children;
     say(size, least === most ? count(least) : `${count(least)}–${count(most)}`);
     say(at_most, duration(bound));
     say(sure, percent(share));
-    say(told, clock.short(time));
+    say(data, clock.short(time));
   });
 }
 
 export function drawBounds(state) {
   show(find("bounds-section"), state.bounds.length > 0);
-  keyed(find("bounds"), state.bounds.map((each) => [each.grouping, each]), () => row(["", "by"], ["number", "waits at most"],
-    ["number", "shall hold for"], ["number", "held for"], ["number", "outwaited by"]), (line, each) => {
+  keyed(find("bounds"), state.bounds.map((entry) => [entry.grouping, entry]), () => row(["", "by"], ["number", "waits at most"],
+    ["number", "shall hold for"], ["number", "held for"], ["number", "outwaited by"]), (line, entry) => {
     const [grouping, bound, shall, held, outwaited] = line.children;
-    say(grouping, each.young ? `${each.grouping} (young: few waits are known)` : each.grouping);
-    const least = each.lower === null ? "" : `at least ${duration(each.lower)}${each.bound === null ? "" : ", at most "}`;
-    say(bound, each.doubt?.withdrawn ? "withdrawn: too many wait longer" : each.bound === null && !least ? `none: ${each.reason ?? "unknown"}` : `${least}${each.bound === null ? "" : duration(each.bound)}`);
-    say(shall, percent(each.quantile));
-    say(held, each.covered === null ? "–" : `${percent(each.covered)} of ${count(each.revealed)}`);
-    style(held, each.covered !== null && each.covered < each.low ? "number late" : "number");
-    say(outwaited, each.doubt ? `${count(each.doubt.outwaited)} of ${count(each.doubt.waiting)} waiting` : "–");
-    style(outwaited, each.doubt?.high ? "number late" : "number");
+    say(grouping, entry.young ? `${entry.grouping} (young: few waits are known)` : entry.grouping);
+    const least = entry.lower === null ? "" : `at least ${duration(entry.lower)}${entry.bound === null ? "" : ", at most "}`;
+    say(bound, entry.doubt?.withdrawn ? "withdrawn: too many wait longer" : entry.bound === null && !least ? `none: ${entry.reason ?? "unknown"}` : `${least}${entry.bound === null ? "" : duration(entry.bound)}`);
+    say(shall, percent(entry.quantile));
+    say(held, entry.covered === null ? "–" : `${percent(entry.covered)} of ${count(entry.revealed)}`);
+    style(held, entry.covered !== null && entry.covered < entry.low ? "number late" : "number");
+    say(outwaited, entry.doubt ? `${count(entry.doubt.outwaited)} of ${count(entry.doubt.waiting)} waiting` : "–");
+    style(outwaited, entry.doubt?.high ? "number late" : "number");
   });
 }
 
 export function drawRanges(state) {
   show(find("ranges-section"), state.ranges.length > 0);
-  keyed(find("ranges"), state.ranges.map((each, at) => [at, each]), () => row(["", "queue"], ["", "ranges found"],
-    ["number", "waits"], ["", "site's own"], ["number", "waits"]), (line, each) => {
-    each.forEach((text, at) => say(line.children[at], text));
+  keyed(find("ranges"), state.ranges.map((entry, at) => [at, entry]), () => row(["", "queue"], ["", "ranges found"],
+    ["number", "waits"], ["", "site's own"], ["number", "waits"]), (line, entry) => {
+    entry.forEach((text, at) => say(line.children[at], text));
   });
 }
