@@ -32,6 +32,7 @@ run: $(READY)
 test: export PYTHONDONTWRITEBYTECODE :=  # hundreds of commands are started: what one has read of the source, all use
 test: $(READY)
 	-$(BIN)/python -m shadowtime.stack.install compose browser registry  # where a server cannot be had, its tests skip; in CI they fail
+	-$(BIN)/python -m tests.support.grafana
 	$(KERNELS)  # those that have changed: each test process would compile them for itself
 	exec env JDK_JAVA_OPTIONS="$$($(BIN)/python -m tests.support.class_archive)" $(BIN)/python -m pytest -q -m "not archive and not nightly" --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 15
 

@@ -48,6 +48,7 @@ def counting(of: type[Any], name: str, called: Counter[str]) -> type[Any]:
 
 QUERIES = {
     "beside": "only of policies that set `sees_all`, on machines with pools",
+    "own_snapshot": "of all pools but the first; by default `snapshot`",
     "share": "only of policies that set `sees_all`, on machines with pools",
     "force_pass": "asked by explanations of waiting jobs, if the policy can be run on a copy",
     "last_jobs": "asked by predictors that hold another one",

@@ -12,6 +12,7 @@ from tests.support import grafana
 from tests.support.browser import browser, require_browser
 from tests.support.dashboard_queries import boards
 from tests.support.dashboard_store import BEST, RESULTS, Filled, questions
+from tests.support.real_servers import require_reason
 
 WIDTH = 1_280
 NAMES = ("home", "policies", "scoreboard", "wait_bound", "scheduler", "twin")
@@ -21,8 +22,7 @@ NAMES = ("home", "policies", "scoreboard", "wait_bound", "scheduler", "twin")
 def drawn(filled: Filled, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """Return of each panel its text, its headings that are cut, and the width in pixels of its chart."""
     require_browser()
-    if (reason := grafana.not_drawn()) is not None:
-        pytest.skip(reason)
+    require_reason(grafana.not_drawn())
     folder = tmp_path_factory.mktemp("page")
     page = grafana.build_page(folder)
     return asyncio.run(draw(filled, page, folder))

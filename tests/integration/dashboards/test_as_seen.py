@@ -11,6 +11,7 @@ from tests.support import grafana
 from tests.support.dashboard_queries import NEVER_EMPTY, boards, panels, seen_at_once
 from tests.support.dashboard_store import BEST, EASY, Filled, questions
 from tests.support.grafana import Column
+from tests.support.real_servers import require_reason
 
 CLEAR = "#00000000"
 
@@ -18,8 +19,7 @@ CLEAR = "#00000000"
 @pytest.fixture(scope="module")
 def seen(filled: Filled) -> dict[str, dict[str, list[list[Column]]]]:
     """Return all panels of each dashboard, as they look when it is opened in the time of its log."""
-    if (reason := grafana.missing()) is not None:
-        pytest.skip(reason)
+    require_reason(grafana.missing())
     return {name: grafana.read(questions(filled, name)) for name in boards()}
 
 

@@ -1,11 +1,11 @@
 """Panels as a person sees them: cells, colours and legends, worked out by Grafana's published front-end packages.
 
 `panels.cjs` turns answers of the store into Grafana's frames, and applies the transformations and the field options of
-each panel. `page.jsx` draws whole dashboards of big values, tables and time series in a browser. In this folder,
-`npm ci --ignore-scripts --legacy-peer-deps` installs the packages: 600 MB, or with `--omit=optional` 180 MB, for
-`panels.cjs` only. Without them, tests that need them skip.
+each panel. `page.jsx` draws whole dashboards of big values, tables and time series in a browser.
+`python -m tests.support.grafana` installs the packages, 600 MB, once for all checkouts of a user; `make test` does.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -16,7 +16,10 @@ from typing import Any, NamedTuple
 from tests.support.patience import PATIENCE
 
 HERE = Path(__file__).parent
-PACKAGES = Path(os.environ.get("SHADOWTIME_GRAFANA_PACKAGES", HERE))
+LOCK = HERE / "package-lock.json"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shadowtime"
+DIGEST = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]
+PACKAGES = Path(os.environ.get("SHADOWTIME_GRAFANA_PACKAGES") or CACHE / f"grafana-{DIGEST}")
 
 
 class Cell(NamedTuple):
@@ -43,14 +46,14 @@ def missing() -> str | None:
     if shutil.which("node") is None:
         return "node is not on PATH"
     if not (PACKAGES / "node_modules" / "@grafana" / "data").exists():
-        return f"Grafana's packages are not installed: run `npm ci --ignore-scripts` in {HERE}"
+        return "Grafana's packages are not installed: run python -m tests.support.grafana"
     return None
 
 
 def not_drawn() -> str | None:
     """Return the reason why dashboards cannot be drawn; None if they can."""
     if not all((PACKAGES / "node_modules" / name).exists() for name in ("@grafana/ui", ".bin/esbuild")):
-        return f"@grafana/ui and esbuild are not installed: run `npm ci --ignore-scripts --legacy-peer-deps` in {HERE}"
+        return "@grafana/ui and esbuild are not installed: run python -m tests.support.grafana"
     return missing()
 
 
