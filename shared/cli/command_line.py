@@ -70,10 +70,6 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
         sys.exit(2)
     except MemoryError:
         _fail("out of memory")
-    except RuntimeError as error:
-        if not isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps Ctrl-C during a class's creation
-            raise
-        _interrupted(interrupted)
     except _interruptions():
         _interrupted(interrupted)
     except OSError as error:
@@ -82,6 +78,19 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
             sys.exit(0)
         say(f"error: standard output cannot be written: {error.strerror}")
         sys.exit(2)
+    except Exception as error:
+        if not _hides_interruption(error):
+            raise
+        _interrupted(interrupted)
+
+
+def _hides_interruption(error: Exception) -> bool:
+    """Return whether Ctrl-C during the creation of a class became this error: Python 3.11 wraps it, pydantic names it.
+
+    >>> _hides_interruption(RuntimeError("no")), _hides_interruption(ValueError("in a schema: KeyboardInterrupt: "))
+    (False, True)
+    """
+    return isinstance(error.__cause__, KeyboardInterrupt) or str(error).rstrip(": \n").endswith("KeyboardInterrupt")
 
 
 def _all_missing(error: Any) -> str | None:

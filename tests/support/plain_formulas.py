@@ -70,11 +70,11 @@ def transformed(outcomes: Floats, run_time: float, limit: float) -> tuple[float,
     ((0.0, 0.2), (0.8, 1.0))
     """
     last = outcome_of(run_time, limit)
-    begin = min(outcomes[:last].sum(), 1.0)
+    begin = min(float(outcomes[:last].sum()), 1.0)
     if last == len(outcomes) - 1:
         return begin, 1.0
     if last == 0:
-        return 0.0, min(outcomes[0], 1.0)
+        return 0.0, min(float(outcomes[0]), 1.0)
     low, high = EDGES[last], min(EDGES[last + 1], limit)
     begin = min(begin + outcomes[last] * math.log(occupied_time(run_time, limit) / low) / math.log(high / low), 1.0)
     return begin, begin
