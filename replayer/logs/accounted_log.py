@@ -89,11 +89,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
 
     since = np.where(lives.eligible > 0, np.maximum(lives.eligible, lives.submit), lives.submit)
     own, others = own_numbers(numbers, lives, since, kept, rows.column("life_step"))
-    if len(others):
-        rows.notes.append(
-            f"{len(others):,} jobs started while another job of the same number ran, and count as jobs of their own; "
-            f"first {_example(rows, int(others.min()))}"
-        )
+    _add_note(rows, others, "jobs started while another job of the same number ran, and count as jobs of their own")
     early = kept & lives.started & (lives.start < since)
     since = np.where(early, lives.start, since)
     unique = np.zeros(len(rows), dtype=np.bool_)
@@ -104,12 +100,10 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
     if not kept.any():
         counts = ", ".join(f"{count:,} {reason}" for reason, (count, _) in rows.left_out.items())
         raise TraceError(f"{name}: it has no job that can be replayed" + (f"; left out: {counts}" if counts else ""))
-    if early.any():
-        example = _example(rows, int(np.flatnonzero(early)[0]))
-        rows.notes.append(
-            f"{int(early.sum()):,} jobs started before they were submitted or eligible, and count as without a wait; "
-            f"first {example}"
-        )
+    _add_note(
+        *(rows, np.flatnonzero(early)),
+        "jobs started before they were submitted or eligible, and count as without a wait",
+    )
 
     order = np.flatnonzero(kept)
     order = order[np.lexsort((own[order], since[order]))]
@@ -190,6 +184,12 @@ def _of_other_cluster(name: str, rows: AccountingRows, cluster: str | None) -> F
         raise TraceError(f"{name}: no cluster {quote(cluster)}; it names {shown}")
     others: Flags = clusters.codes != clusters.values[cluster]
     return others
+
+
+def _add_note(rows: AccountingRows, places: Integers, what: str) -> None:
+    """Add a note with the number of these rows and the first of them, if there are any."""
+    if len(places):
+        rows.notes.append(f"{len(places):,} {what}; first {_example(rows, int(places.min()))}")
 
 
 def _refuse_impossible(name: str, rows: AccountingRows, lives: Lives) -> None:

@@ -6,8 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -27,8 +26,8 @@ from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.formatting import duration
 from shadowtime.shared.messages.envelope import ClusterOpened, JobSubmitted
 from shadowtime.shared.stages.stage import Stage
-from shadowtime.stack.servers.ports import free_port
 from shadowtime.stack.servers.servers import Kafka, Redis
+from tests.support.ask_server import ask_served
 from tests.support.patience import PATIENCE
 from tests.support.real_servers import require
 from tests.support.small_logs import job, write_log
@@ -95,25 +94,9 @@ class Embedded:
         )
 
 
-@contextmanager
-def endpoint(redis: Redis, folder: Path) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+def endpoint(redis: Redis, folder: Path) -> AbstractContextManager[tuple[int, "subprocess.Popen[bytes]"]]:
     """Run `ask --serve`; yield its port and its process."""
-    port = free_port()
-    path = folder / "ask.log"
-    command = [sys.executable, "-m", "shadowtime", "ask", "--serve", f"--port={port}", f"--redis-url={redis.url}"]
-    with path.open("ab") as log:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
-    try:
-        until = time.monotonic() + PATIENCE
-        while f"http://127.0.0.1:{port}/bound" not in path.read_text():
-            assert time.monotonic() < until, path.read_text()
-            assert process.poll() is None, path.read_text()
-            time.sleep(0.05)
-        yield port, process
-        assert "Traceback" not in path.read_text()
-    finally:
-        process.kill()
-        process.wait()
+    return ask_served(folder, f"--redis-url={redis.url}")
 
 
 def get(port: int, path: str) -> tuple[int, Any]:

@@ -209,7 +209,7 @@ def test_the_real_server_answers_beside_a_followed_slurm(
             cluster.wait_for(job, "RUNNING")
         log = follower.wait_until_told(int(time.time()) + 10)
         workers.wait_for_answers(follower.settings, follower.run, log[-1].sequence)
-        with ask_served(os.environ | servers) as port:
+        with ask_served(tmp_path, environment=os.environ | servers) as (port, _):
             install(cluster, port)
             file = cluster.base / "etc/cli_filter.lua"
             file.write_text(file.read_text().replace('CLUSTER = "mine"', f'CLUSTER = "{follower.cluster}"', 1))

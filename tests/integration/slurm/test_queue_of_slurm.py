@@ -63,10 +63,10 @@ def shown(answer: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
     return rows
 
 
-def asked(follower: FollowerProcess, environment: dict[str, str], jobs: list[str]) -> dict[str, Any]:
+def asked(follower: FollowerProcess, folder: Path, environment: dict[str, str], jobs: list[str]) -> dict[str, Any]:
     """Return the answers of `ask --serve` about jobs."""
     answers = {}
-    with ask_served(environment) as port:
+    with ask_served(folder, environment=environment) as (port, _):
         for job in jobs:
             url = f"http://127.0.0.1:{port}/why?cluster={follower.cluster}&job={job}"
             with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
@@ -120,7 +120,7 @@ def test_every_row_is_that_of_squeue_and_of_ask(kafka: Kafka, redis_server: Redi
         answer = queue()
         took = time.monotonic() - began
         narrow = run_forked("queue", follower.cluster, environment=environment | {"COLUMNS": "80"})
-        answers = asked(follower, environment, [job for job, row in truth.items() if row[4] == "PD"])
+        answers = asked(follower, tmp_path, environment, [job for job, row in truth.items() if row[4] == "PD"])
         truth_after = squeue(cluster)
     assert truth == truth_after, "the machine was not at rest"
     rows = shown(answer)
