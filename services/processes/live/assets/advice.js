@@ -11,14 +11,14 @@ const field = (name) => form.elements.namedItem(name);
 
 // What the form asks, by the names that the server has for it; what cannot be read is for the server to refuse.
 export function readForm() {
-  const data = {};
+  const asked = {};
   for (const name of ASKED) {
     const value = name === "moldable" ? (field(name).checked ? "true" : "") : field(name).value.trim();
-    if (value !== "") data[name] = value;
+    if (value !== "") asked[name] = value;
   }
-  const time = /^\d+([.,]\d+)?$/.test(data.requested_time ?? "") ? Number(data.requested_time.replace(",", ".")) : null;
-  if (time !== null) data.requested_time = String(Math.round(time * Number(field("unit").value)));
-  return data;
+  const time = /^\d+([.,]\d+)?$/.test(asked.requested_time ?? "") ? Number(asked.requested_time.replace(",", ".")) : null;
+  if (time !== null) asked.requested_time = String(Math.round(time * Number(field("unit").value)));
+  return asked;
 }
 
 export function fillForm(data) {

@@ -62,9 +62,9 @@ function drawMarks(marks, clock, at) {
       bar.style.setProperty("--from", place(start));
       if (end !== null) bar.style.setProperty("--to", place(end));
     });
-  const data = bars.map(([name, start, end, what]) => [name, `${what} ${duration(end - start)}`, `${clock.short(start)} to ${clock.short(end)}`]);
-  for (const [name, second, what] of ticks) data.push([`tick ${name}`, what, clock.short(second)]);
-  keyed(find("points"), data.map((entry) => [entry[0], entry]), ([name]) => {
+  const legend = bars.map(([name, start, end, what]) => [name, `${what} ${duration(end - start)}`, `${clock.short(start)} to ${clock.short(end)}`]);
+  for (const [name, second, what] of ticks) legend.push([`tick ${name}`, what, clock.short(second)]);
+  keyed(find("points"), legend.map((entry) => [entry[0], entry]), ([name]) => {
     const made = element("li");
     made.append(element("i", name), element("b"), element("span"));
     return made;

@@ -25,10 +25,10 @@ let drawn = false;
 let last = -FRAME_MS;
 
 function readRoute() {
-  const data = new URLSearchParams(location.search);
-  const word = (name) => data.get(name)?.trim() || null;
-  const advice = data.has("advice") ? Object.fromEntries([...data].filter(([name]) => ASKED.includes(name))) : null;
-  return {run: data.get("run") ?? "", job: word("job"), find: word("find"), twin: data.has("twin"), advice};
+  const query = new URLSearchParams(location.search);
+  const word = (name) => query.get(name)?.trim() || null;
+  const advice = query.has("advice") ? Object.fromEntries([...query].filter(([name]) => ASKED.includes(name))) : null;
+  return {run: query.get("run") ?? "", job: word("job"), find: word("find"), twin: query.has("twin"), advice};
 }
 
 function go(href, {replace = false, focus = true} = {}) {
@@ -126,9 +126,9 @@ function draw() {
   if (!known) return drawNothing();
   learn(state.run, state);
   const clock = new Clock(state.unix_start, state.time);
-  const data = {title: state.cluster, nothing: "", run: state.cluster, job: `Job ${route.job}, ${state.cluster}`, finding: `${route.find}, ${state.cluster}`,
+  const titles = {title: state.cluster, nothing: "", run: state.cluster, job: `Job ${route.job}, ${state.cluster}`, finding: `${route.find}, ${state.cluster}`,
     twin: `${state.cluster} under other policies`, asking: `What to ask for on ${state.cluster}`};
-  if (document.title !== `${data[page]} – Shadowtime`) document.title = `${data[page]} – Shadowtime`;
+  if (document.title !== `${titles[page]} – Shadowtime`) document.title = `${titles[page]} – Shadowtime`;
   if (page === "run") drawRun(state, clock);
   if (!drawn) { drawn = true; performance.mark("first rows"); }
   if (page === "job") also("job", {run: state.run, job: route.job}, (answer) => drawJob(answer, route.job, state));
@@ -166,13 +166,13 @@ function drawRun(state, clock) {
 }
 
 function about(state) {
-  const data = [];
-  if (!state.obeyed) data.push("The machine starts jobs as it did; what the policy decides is advice.");
-  if (state.quarantined) data.push(`The run has stopped: ${state.quarantined}.`);
-  else if (state.closed) data.push("The run is over.");
-  if (state.untrusted.length) data.push(`Not to be trusted: ${state.untrusted.join("; ")}.`);
-  if (state.behind > 1000) data.push(`Catching up: ${count(state.behind)} events to go.`);
-  return data.join(" ");
+  const sentences = [];
+  if (!state.obeyed) sentences.push("The machine starts jobs as it did; what the policy decides is advice.");
+  if (state.quarantined) sentences.push(`The run has stopped: ${state.quarantined}.`);
+  else if (state.closed) sentences.push("The run is over.");
+  if (state.untrusted.length) sentences.push(`Not to be trusted: ${state.untrusted.join("; ")}.`);
+  if (state.behind > 1000) sentences.push(`Catching up: ${count(state.behind)} events to go.`);
+  return sentences.join(" ");
 }
 
 function figures(state, clock) {
@@ -234,8 +234,8 @@ find("search").addEventListener("submit", (event) => {
 });
 find("advise").addEventListener("submit", (event) => {
   event.preventDefault();
-  const data = readForm();
-  go(address(stream.state.run, {advice: "yes", ...(Object.keys(data).length ? data : {processors: ""})}), {focus: false});
+  const asked = readForm();
+  go(address(stream.state.run, {advice: "yes", ...(Object.keys(asked).length ? asked : {processors: ""})}), {focus: false});
 });
 find("before").addEventListener("click", () => { from = Math.max(0, from - ROWS); draw(); });
 find("after").addEventListener("click", () => { from += ROWS; draw(); });

@@ -126,11 +126,11 @@ export function drawSizes(state, clock) {
   show(find("sizes-section"), state.sizes.length > 0);
   keyed(find("sizes"), state.sizes.map((entry) => [entry[0], entry]), () => row(["number", "procs"], ["number", "waits at most"],
     ["number", "with"], ["", "as for a job of"]), (line, [least, most, bound, share, time]) => {
-    const [size, at_most, sure, data] = line.children;
+    const [size, at_most, sure, asOf] = line.children;
     say(size, least === most ? count(least) : `${count(least)}–${count(most)}`);
     say(at_most, duration(bound));
     say(sure, percent(share));
-    say(data, clock.short(time));
+    say(asOf, clock.short(time));
   });
 }
 
