@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 
@@ -90,20 +90,34 @@ def truncate(text: str, most: int = REASON) -> str:
     return text if len(text) <= most else f"{text[:most]}{_rest(text)}"
 
 
-def among(name: str, names: Iterable[str], label: str = "known") -> str:
-    """Return the end of an error about an unknown name: the known name that is most like it, if any is, and all names.
+def among(name: str, names: Iterable[str], label: str = "known", most: int | None = None) -> str:
+    """Return the end of an error about an unknown name: the known name that is most like it, if any is, and the names.
 
     >>> among("eazy", ["easy", "fcfs"])
     "; did you mean 'easy'? known: easy, fcfs"
-    >>> among("x", ["easy", "fcfs"], "known keys"), among("x", [])
-    ('; known keys: easy, fcfs', '; known: none')
+    >>> among("x", ["easy", "fcfs"], "known keys"), among("x", []), among("x", "abc", most=2)
+    ('; known keys: easy, fcfs', '; known: none', '; known: a, b and 1 more')
     """
     from difflib import get_close_matches  # only needed for errors
 
     names = list(names)
     alike = get_close_matches(name[:QUOTED], names, 1)
-    guess = f"; did you mean {alike[0]!r}?" if alike else ";"
-    return f"{guess} {label}: {', '.join(names) or 'none'}"
+    guess = f"; did you mean {quote(alike[0])}?" if alike else ";"
+    return f"{guess} {label}: {listed(names, most)}"
+
+
+def listed(names: Sequence[str], most: int | None = None) -> str:
+    """Return names as a list in a sentence, the first `most` of them. A name that is no single word has quotes.
+
+    >>> listed(["easy", "mean wait"]), listed([])
+    ("easy, 'mean wait'", 'none')
+    """
+    shown = ", ".join(name if _WORD.fullmatch(name) else quote(name) for name in names[:most]) or "none"
+    left = 0 if most is None else len(names) - most
+    return f"{shown} and {left:,} more" if left > 0 else shown
+
+
+_WORD = re.compile(f"[^\\s\"',]{{1,{QUOTED}}}")
 
 
 def _rest(text: str) -> str:

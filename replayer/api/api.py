@@ -21,6 +21,7 @@ from shadowtime.shared.accounting import Reading, preset_columns
 from shadowtime.shared.chance import require_seed
 from shadowtime.shared.errors import SettingsError, first_of
 from shadowtime.shared.messages import CapacityChanged, run_name
+from shadowtime.shared.quoting import among
 from shadowtime.shared.spec import parse
 
 Log = str | PathLike[str] | Workload
@@ -267,5 +268,5 @@ def make(kind: str, spec: str) -> Any:
     True
     """
     if kind not in REGISTRIES:
-        raise SettingsError(f"unknown kind {kind!r}; known: {', '.join(REGISTRIES)}")
+        raise SettingsError(f"unknown kind {kind!r}{among(kind, REGISTRIES)}")
     return REGISTRIES[kind].build(parse(canonical(kind, spec)))

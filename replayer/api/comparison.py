@@ -12,6 +12,8 @@ from shadowtime.replayer.api.result import Result
 from shadowtime.replayer.logs import Workload, perturbed
 from shadowtime.replayer.report import by_user
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import among
+from shadowtime.shared.statistics import half_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,13 +66,16 @@ class Compared:
         rows = self.rows
         return rows.drop(columns="copy").groupby(["log", "policy"], sort=False).mean()
 
-    def relative(self, to: str | None = None) -> "pd.DataFrame":
+    def relative(self, to: str | None = None, *, interval: bool = False) -> "pd.DataFrame":
         """Return the ratio of each figure to that of a policy on the same copy: geometric means over copies and logs.
 
         Parameters
         ----------
         to
             Name of a policy of the comparison; by default the first one.
+        interval
+            Whether each figure has three columns: `mean`, `low` and `high`. The last two are a 95 % interval (Student's
+            t) over the copies: the same number of copy of all logs is one draw. They are missing without copies.
 
         Raises
         ------
@@ -82,14 +87,19 @@ class Compared:
         rows = self.rows
         base = self.draws[0].policy if to is None else to
         if base not in set(rows["policy"]):
-            raise SettingsError(f"unknown policy {base!r}; known: {', '.join(dict.fromkeys(rows['policy']))}")
+            raise SettingsError(f"unknown policy {base!r}{among(base, dict.fromkeys(rows['policy']))}")
         figures = list(FIGURES)
         of_base = rows[rows["policy"] == base].set_index(["log", "copy"])[figures].astype("float64")
         keys = list(zip(rows["log"], rows["copy"], strict=True))
         with np.errstate(divide="ignore", invalid="ignore"):
             logarithms = np.log(rows[figures].to_numpy("float64") / of_base.loc[keys].to_numpy("float64"))
-        means = pd.DataFrame(logarithms, columns=figures).groupby(rows["policy"].to_numpy(), sort=False).mean()
-        return means.apply(np.exp).rename_axis("policy")
+        draws = pd.DataFrame(logarithms, columns=figures).groupby([rows["policy"], rows["copy"]], sort=False).mean()
+        means = draws.groupby(level="policy", sort=False).mean()
+        if not interval:
+            return means.apply(np.exp)
+        half = draws.groupby(level="policy", sort=False).agg(_half_width)
+        columns = {"mean": means, "low": means - half, "high": means + half}
+        return pd.concat(columns, axis=1).swaplevel(axis=1)[figures].apply(np.exp)
 
     def report(self, path: str | PathLike[str], log: str | None = None) -> None:
         """Write the page that compares the policies on a log as it is; by default the first log.
@@ -104,7 +114,7 @@ class Compared:
         name = self.draws[0].log if log is None else log
         results = [draw.result for draw in self.draws if draw.log == name and draw.copy == 0]
         if not results:
-            raise SettingsError(f"unknown log {name!r}; known: {', '.join(dict.fromkeys(d.log for d in self.draws))}")
+            raise SettingsError(f"unknown log {name!r}{among(name, dict.fromkeys(d.log for d in self.draws))}")
         results[0].report(path, *results[1:])
 
     def _figures(self) -> Iterator[tuple[Any, ...]]:
@@ -172,6 +182,10 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
             draws += [Draw(workload.name, copy, *pair) for pair in zip(names, results, strict=True)]
 
     return Compared(draws)
+
+
+def _half_width(logarithms: "pd.Series[float]") -> float:
+    return half_width(logarithms.tolist()) if len(logarithms) > 1 else float("nan")
 
 
 def _require_different(kind: str, names: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from shadowtime.shared.messages import (
     WaitForecastScores,
     WorkloadErrors,
 )
+from shadowtime.shared.quoting import among
 
 Unit = Literal["s", "min", "h", "days", "%", ""]
 FACTORS: dict[Unit, float] = {"s": 1, "min": 1 / 60, "h": 1 / 3600, "days": 1 / 86_400, "%": 100, "": 1}
@@ -50,8 +51,7 @@ BY_EVENTS = ("log.", "slowdown.", "jobs_of_shape.", "guaranteed_to_actual.", "wo
 
 def _known(key: str) -> str:
     if key not in KEYS and not key.startswith(FAMILIES):
-        there = ", ".join([*sorted(KEYS), *(f"{family}…" for family in FAMILIES)])
-        raise ValueError(f"unknown figure; known: {there}")
+        raise ValueError(f"unknown figure{among(key, [*sorted(KEYS), *(f'{family}…' for family in FAMILIES)])}")
     return key
 
 

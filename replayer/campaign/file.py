@@ -16,7 +16,7 @@ from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.shared.bounds import MAX_INTEGER, MAX_LINES
 from shadowtime.shared.errors import SettingsError, ShadowtimeError, in_plain_words
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import among, quote
 
 
 def _checked(check: Callable[[str], object]) -> AfterValidator:
@@ -184,7 +184,7 @@ class Campaign(_Table):
         of_rows = {"reasons": self.reasons, "bold": self.bold, "labels": self.labels}
         for key, by_log in {"paper": self.paper, "notes": self.notes, **of_rows}.items():
             if strange := by_log.keys() - known:
-                raise ValueError(f"{key}.{min(strange)}: unknown log; known: {', '.join(sorted(known))}")
+                raise ValueError(f"{key}.{min(strange)}: unknown log{among(min(strange), sorted(known))}")
         for key, of_row in of_rows.items():
             for log, rows in of_row.items():
                 if strange := rows.keys() - self.paper.get(log, {}).keys():
@@ -194,9 +194,8 @@ class Campaign(_Table):
         for key, by_column in (("paper", self.paper), ("bold", self.bold)):
             for log, row, columns in ((log, *item) for log, rows in by_column.items() for item in rows.items()):
                 if strange := set(columns) - headings:
-                    raise ValueError(
-                        f"{key}.{log}.{row}.{min(strange)}: unknown column; known: {', '.join(sorted(headings))}"
-                    )
+                    known_columns = among(min(strange), sorted(headings))
+                    raise ValueError(f"{key}.{log}.{row}.{min(strange)}: unknown column{known_columns}")
 
         return self
 
@@ -232,6 +231,6 @@ def _first_of(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         known = LogEntry if place.startswith("logs.") else PolicyEntry if place.startswith("policies.") else Campaign
         keys = Column if place.startswith("columns.") else known
-        return f"{place}: {message}; known: {', '.join(keys.model_fields)}"
+        return f"{place}: {message}{among(str(first['loc'][-1]), keys.model_fields)}"
     found_text = "" if first["type"] == "missing" else f"; found {quote(str(first['input']))}"
     return f"{place}: {message}{found_text}"

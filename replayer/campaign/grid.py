@@ -18,7 +18,7 @@ from shadowtime.replayer.campaign.logs import CampaignLog
 from shadowtime.replayer.simulation import SOURCES, JobTraits
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES, Configuration, canonical, configure
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import among, quote
 from shadowtime.shared.spec import parse
 
 # The version of a plug-in is the digest of its code: during development the code changes, but not the version number.
@@ -124,10 +124,9 @@ def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
     labels = [label for label, *_ in _rows(campaign)]
     for column in campaign.columns:
         if column.base is not None and column.base not in labels:
-            key, known = "of" if column.change_from is None else "change_from", ", ".join(labels)
-            raise SettingsError(
-                f"column {quote(column.heading)}: {key}: unknown row {quote(column.base)}; known: {known}"
-            )
+            key = "of" if column.change_from is None else "change_from"
+            unknown = f"unknown row {quote(column.base)}{among(column.base, labels)}"
+            raise SettingsError(f"column {quote(column.heading)}: {key}: {unknown}")
 
     traits = JobTraits(campaign.restartable, campaign.moldable, parse_speedup(campaign.speedup))
     cells = [

@@ -16,7 +16,7 @@ from shadowtime.replayer.commands import NOT_CITED, Options, compare_logs
 from shadowtime.replayer.logs import BUNDLED, sha256_of
 from shadowtime.shared.cli import say
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import among, quote
 
 MAX_SIZE = 1_000_000_000
 MAX_NAMED = 10
@@ -128,10 +128,10 @@ def _options(path: Path, document: Mapping[str, Any], logs: Path) -> dict[str, A
     """Return the options of the replay of a document, with the place of its log here."""
     arguments = document["arguments"]
     known = {field.name for field in fields(Options)} - NOT_CITED
-    if not isinstance(arguments, dict) or (unknown := [name for name in arguments if name not in known]):
-        raise SettingsError(
-            f"{path}: arguments: unknown option {quote(unknown[0] if isinstance(arguments, dict) else str(arguments))}"
-        )
+    if not isinstance(arguments, dict):
+        raise SettingsError(f"{path}: arguments: expected an object, found {quote(str(arguments))}")
+    if unknown := [name for name in arguments if name not in known]:
+        raise SettingsError(f"{path}: arguments: unknown option {quote(unknown[0])}{among(unknown[0], sorted(known))}")
     (text,) = arguments.get("traces") or [str(BUNDLED)]
     recorded, size = split_size(text)
     name = Path(recorded)

@@ -7,10 +7,10 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from shadowtime.services.processes.ask.questions import Answer, Offer, Offers, OffersQuestion, Question, log_age
-from shadowtime.services.processes.ask.words import ClusterWords, WordReader
+from shadowtime.services.processes.ask.words import MAX_LISTED, ClusterWords, WordReader
 from shadowtime.shared.errors import SnapshotMismatch, Unanswerable
 from shadowtime.shared.messages import FOLLOWED, SHADOW, Envelope, JobSubmitted, Rejected, WaitBound, run_name
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import among, listed, quote
 from shadowtime.shared.stages import BoundsWaits, Stage, StageRun, doubt_of
 from shadowtime.shared.streaming import Position, RunFollower, RunReader
 
@@ -23,9 +23,6 @@ MAX_FOLLOWED = 16
 
 MAX_AT_ONCE = 64
 """The number of questions that are answered at once, each with at most one connection to Redis. Further ones wait."""
-
-MAX_NAMED = 20
-"""The maximum number of clusters or runs that an error lists."""
 
 
 class _Seen(NamedTuple):
@@ -157,7 +154,7 @@ class Answers:
                 self._boundless.add(run)
 
         reason = f"no run of cluster {quote(question.cluster)} has bounds on waits; start one with --wait-bound"
-        raise Unanswerable(409, f"{reason}; known: {_listed(runs)}", "cluster")
+        raise Unanswerable(409, f"{reason}; known: {listed(runs, MAX_LISTED)}", "cluster")
 
     async def _in_order(self, cluster: str) -> list[str]:
         """Return the runs of a cluster: the followed run, then the others by their latest event, shadows last."""
@@ -172,14 +169,14 @@ class Answers:
             return [name for *_, name in sorted(runs, reverse=True)]
         if not self._seen:
             raise Unanswerable(404, f"stage {self._stage.name} has no run yet", "cluster")
-        known = sorted({entry.cluster for entry in self._seen.values()})
-        raise Unanswerable(404, f"there is no cluster {quote(cluster)}; known: {_listed(known)}", "cluster")
+        known = among(cluster, sorted({entry.cluster for entry in self._seen.values()}), most=MAX_LISTED)
+        raise Unanswerable(404, f"there is no cluster {quote(cluster)}{known}", "cluster")
 
     async def _others(self, cluster: str, run: str) -> str:
         """Return a clause that names the other runs of a cluster."""
         await self._look()
         others = [name for name, seen in self._seen.items() if seen.cluster == cluster and name != run]
-        return f"other runs of cluster {quote(cluster)}: {_listed(others)}"
+        return f"other runs of cluster {quote(cluster)}: {listed(others, MAX_LISTED)}"
 
     async def _look(self) -> None:
         """Refresh the list of runs. Concurrent callers share one refresh."""
@@ -294,8 +291,3 @@ def _wait(offer: Offer) -> tuple[bool, int]:
     if offer.bound is None:
         return True, 0
     return False, (offer.bound.bound if offer.bound.bound is not None else offer.bound.lower) or 0
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:MAX_NAMED]) or "none"
-    return shown if len(names) <= MAX_NAMED else f"{shown} and {len(names) - MAX_NAMED} more"

@@ -24,7 +24,7 @@ from shadowtime.shared.messages import (
     moment,
     run_name,
 )
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import listed, quote
 from shadowtime.shared.stages import ListsJobs, StageRun
 from shadowtime.shared.text import brief_of
 
@@ -109,8 +109,7 @@ class ClusterQueues(Answers):
         followed = {cluster for cluster in clusters if run_name(cluster, FOLLOWED) in self._seen}
         if len(only := followed or clusters) == 1:
             return next(iter(only))
-        known = ", ".join(map(quote, sorted(only))) or "none"
-        raise Unanswerable(422, f"name one cluster; known: {known}", "cluster")
+        raise Unanswerable(422, f"name one cluster; known: {listed(sorted(only))}", "cluster")
 
 
 def _queue(question: QueueQuestion, run: str, words: ClusterWords, state: StageRun) -> QueueAnswer:

@@ -21,7 +21,7 @@ from shadowtime.shared.messages import (
     WaitRanges,
     Whole,
 )
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import among, quote
 
 Asked = TypeVar("Asked", bound=FrozenModel)
 RunName = Annotated[str, Field(min_length=1, max_length=200)]
@@ -180,7 +180,7 @@ def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:
 
     name = str(first["loc"][0]) if first["loc"] else "cluster"
     if first["type"] == "unexpected_keyword_argument":
-        raise Unanswerable(422, f"unknown parameter; known: {', '.join(model.model_fields)}", name)
+        raise Unanswerable(422, f"unknown parameter{among(name, model.model_fields)}", name)
     if first["type"] == "missing":
         raise Unanswerable(422, "is missing", name)
     raise Unanswerable(422, f"{quote(str(first['input']), MAX_QUOTED_LENGTH)}: {in_plain_words(first)}", name)

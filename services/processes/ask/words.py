@@ -13,7 +13,7 @@ from shadowtime.shared.accounting import KINDS, POOL, REQUEUED, job_of, number_o
 from shadowtime.shared.bounds import MAX_INTEGER
 from shadowtime.shared.errors import StateAltered, StoreError, Unanswerable
 from shadowtime.shared.messages import FOLLOWED, SHADOW, ClusterOpened, FrozenModel, run_name
-from shadowtime.shared.quoting import plain, quote
+from shadowtime.shared.quoting import among, listed, plain, quote
 
 log = logging.getLogger("shadowtime.ask")
 
@@ -170,10 +170,8 @@ class ClusterWords:
         if not self.known:
             reason = f"{quote(text)}: expected a whole number: only runs that follow a cluster have names"
             raise Unanswerable(422, reason, parameter)
-        known = sorted(self.numbers[kind])
-        more = f" and {len(known) - MAX_LISTED:,} more" if len(known) > MAX_LISTED else ""
-        listed = ", ".join(map(quote, known[:MAX_LISTED])) or "none"
-        raise Unanswerable(404, f"no {kind} {quote(text)} has had a job yet; known: {listed}{more}", parameter)
+        known = among(text, sorted(self.numbers[kind]), most=MAX_LISTED)
+        raise Unanswerable(404, f"no {kind} {quote(text)} has had a job yet{known}", parameter)
 
     def numbered(self, kind: str, text: str, *, or_number: bool = False) -> int | None:
         """Return the number for a name, or, with `or_number`, for a number as text; None if it is neither."""
@@ -205,14 +203,14 @@ class ClusterWords:
         names = [pool.name for pool in opened.pools or ()]
         if asked is not None and asked in names:
             return names.index(asked)
-        listed = ", ".join(map(quote, names[:MAX_LISTED])) or "none"
         if asked is not None:
-            raise Unanswerable(422, f"there is no pool {quote(asked)}; known: {listed}", "pool")
+            raise Unanswerable(422, f"there is no pool {quote(asked)}{among(asked, names, most=MAX_LISTED)}", "pool")
         pool = self.pool_of(queue) if names else None
         if pool is None and len(names) == 1:
             return 0
         if pool is None and names and one_pool:
-            reason = f"the machine has {len(names)} pools, and the answer depends on the pool; known: {listed}"
+            known = listed(names, MAX_LISTED)
+            reason = f"the machine has {len(names)} pools, and the answer depends on the pool; known: {known}"
             raise Unanswerable(422, f"{reason}; or name a partition whose jobs were seen", "pool")
         return pool
 

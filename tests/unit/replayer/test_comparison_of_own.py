@@ -11,6 +11,7 @@ from shadowtime.replayer.api.frames import DECISION_COLUMNS, JOB_COLUMNS
 from shadowtime.replayer.logs import perturbed
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages import Kill, Reason, Start
+from shadowtime.shared.statistics import half_width
 
 LOG = shadowtime.read_log(jobs=200)
 
@@ -47,6 +48,17 @@ def test_rows_are_those_of_single_replays() -> None:
     by_hand = [rows["mean_wait"][2 * copy + 1] / rows["mean_wait"][2 * copy] for copy in range(3)]
     assert ratios.loc["in-order", "mean_wait"] == pytest.approx(np.exp(np.log(by_hand).mean()))
     assert compared.relative("in-order").loc["in-order", "max_wait"] == 1
+    mean, low, high = compared.relative(interval=True).loc["in-order", "mean_wait"]
+    half = half_width(np.log(by_hand).tolist())
+    assert (mean, np.log(high / mean), np.log(mean / low)) == pytest.approx(
+        (ratios.loc["in-order", "mean_wait"], half, half)
+    )
+
+
+def test_one_draw_has_no_interval() -> None:
+    bounds = shadowtime.compare(LOG, ["easy", "fcfs"]).relative(interval=True).loc["fcfs"]
+    assert bounds["mean_wait", "mean"] > 1
+    assert np.isnan([bounds["mean_wait", "low"], bounds["mean_wait", "high"]]).all()
 
 
 def test_the_page_compares_the_log_as_it_is(tmp_path: Path) -> None:
