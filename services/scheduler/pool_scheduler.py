@@ -170,7 +170,7 @@ class PoolScheduler:
         self.queue = Queue(self.histograms, settings, count)
         self.running = Running(CORRECTIONS[settings.fallback], self.histograms, settings, count)
         self.reshaped: dict[int, tuple[int, ...]] = {}
-        """Former queue rows of the moldable jobs that do not run on the requested processors, by job number."""
+        """Former queue rows of running jobs that hold something else or have another limit, by job number."""
         self.suspended: dict[int, tuple[int, ...]] = {}
         """Rows of the suspended jobs, by job number. They are taken out of the table of running jobs."""
         self.used = 0
@@ -271,6 +271,7 @@ class PoolScheduler:
         if new.submitted.priority is not None:
             self.queue.priorities[number] = new.submitted.priority
         if (limit := new.started.limit) is not None and limit != old.started.limit:
+            self.reshaped.setdefault(number, self._as_queued(row, old.submitted))
             row[ADJUSTED : SHORTENED + 1] = [min(value, limit) for value in row[ADJUSTED : SHORTENED + 1]]
             row[REQUESTED] = limit
         if suspended:
@@ -317,16 +318,16 @@ class PoolScheduler:
             row = self.running.remove(number)
             self.used -= row[SIZE]
         as_queued = self.reshaped.pop(number, None)
-        if not ended.requeued:
-            forget(self.queue, row)
-        elif as_queued is not None:
-            self.queue.add(as_queued)
+        if ended.requeued:
+            self.queue.add(as_queued or self._as_queued(row, job.submitted))
         else:
-            submitted = job.submitted
-            times = row[SIZE + 1 : START]
-            self.queue.add((*row[:SIZE], submitted.requested_processors, *times, *self.asked(submitted)))
+            forget(self.queue, row)
 
         self.observe(ended)
+
+    def _as_queued(self, row: Sequence[int], submitted: JobSubmitted) -> tuple[int, ...]:
+        """Return the queue row of a running job that waits again with its former request."""
+        return (*row[:SIZE], submitted.requested_processors, *row[SIZE + 1 : START], *self.asked(submitted))
 
     def resize(self, changed: CapacityChanged) -> None:
         """Change the capacity of the pool. The policy sees the event as if the pool were the machine."""

@@ -24,7 +24,7 @@ from shadowtime.shared.messages import (
     moment,
     run_name,
 )
-from shadowtime.shared.quoting import listed, quote
+from shadowtime.shared.quoting import listed
 from shadowtime.shared.stages import ListsJobs, StageRun
 from shadowtime.shared.text import brief_of
 

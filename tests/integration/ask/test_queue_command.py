@@ -52,7 +52,7 @@ def test_by_command_line(empty_redis: Redis) -> None:
     assert (why["starts"], why["job_number"], why["job_id"]) == (row["starts"], row["job_number"], row["job_id"])
     assert len(command(empty_redis, "mine", "--csv").stdout.splitlines()) == 171
     for options, reason in (
-        (["mine", "--user=bob"], "error: --user: no user 'bob' has had a job yet; known: 'a.name"),
+        (["mine", "--user=bob"], "error: --user: no user 'bob' has had a job yet; known: a.name"),
         (["other"], "error: CLUSTER: there is no cluster 'other'; known: mine"),
         (["mine", "--partition=big"], "error: --partition: no partition 'big' has had a job yet"),
         (["mine", "--sort=age"], "error: --sort 'age': unknown order; known: queue, start"),

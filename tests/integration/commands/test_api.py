@@ -161,7 +161,10 @@ def test_logs_and_results_go_to_other_processes(log: shadowtime.Workload, best: 
 
 
 def test_what_cannot_be_made_or_compared_is_told(log: shadowtime.Workload) -> None:
-    with pytest.raises(SettingsError, match="unknown kind 'policies'; known: policy, runtime, adjustment, wait-bound"):
+    with pytest.raises(
+        SettingsError,
+        match=r"unknown kind 'policies'; did you mean 'policy'\? known: policy, runtime",
+    ):
         shadowtime.make("policies", "easy")
     few = shadowtime.read_log(jobs=20)
     assert shadowtime.wait_bound([1, 2, 3]) is None

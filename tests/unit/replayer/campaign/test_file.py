@@ -20,12 +20,12 @@ from tests.support.small_logs import job, write_log
     [
         ("name = ", "Invalid value (at end of document)"),
         ('name = "c"\ntitle = "t"\n', "logs: it is missing"),
-        (GOOD + "logz = 3\n", "logz: there is no such key; known: name, title, logs, "),
+        (GOOD + "logz = 3\n", "logz: there is no such key; did you mean 'logs'? known: name, title, logs, "),
         (GOOD.replace('"c"', '"a b"'), "name: expected letters, digits"),
         (GOOD + 'policies = ["easy", "esay"]\n', "policies.1.spec: unknown policy 'esay'"),
         (
             GOOD + 'policies = [{ spec = "easy", seed = 1 }]\n',
-            "policies.0.seed: there is no such key; known: spec, label, requests, seeds",
+            "policies.0.seed: there is no such key; did you mean 'seeds'? known: spec, label, requests, seeds",
         ),
         (GOOD + 'policies = ["easy", "easy"]\n', "policies: the name 'easy' is used twice"),
         (GOOD + 'runtime = ["nobody"]\n', "runtime.0: unknown run-time predictor 'nobody'"),
@@ -125,7 +125,9 @@ def test_two_cells_that_are_the_same_are_named(tmp_path: Path) -> None:
 
 def test_a_share_of_a_row_that_there_is_not_is_named(tmp_path: Path) -> None:
     text = 'columns = [{ key = "mean_wait", of = "esay" }]\npolicies = ["easy", "fcfs"]\n'
-    with pytest.raises(SettingsError, match="column 'mean wait': of: unknown row 'esay'; known: easy, fcfs"):
+    with pytest.raises(
+        SettingsError, match=r"'mean wait': of: unknown row 'esay'; did you mean 'easy'\? known: easy, fcfs"
+    ):
         grid_of(read_campaign(write(tmp_path, GOOD + text)), [some_log("KTH")])
 
 

@@ -5,6 +5,7 @@ import pytest
 from shadowtime.services.scheduler.tables.job_table import NEVER
 from shadowtime.shared.messages.decisions import Start
 from shadowtime.shared.messages.envelope import CapacityChanged, Decided, SchedulingPoint
+from shadowtime.shared.messages.job_events import JobChanged
 from shadowtime.shared.messages.reasons import Backfilled, FitsNow
 from tests.support.told_scheduler import Told
 
@@ -178,6 +179,20 @@ def test_a_reshaped_job_is_requeued_as_it_was_submitted() -> None:
     assert told.scheduler.used == 4
     told.end(1, 9, requeued=True)
     assert told.scheduler.used == 0
+    assert told.starts(9) == (Start(job_number=1, processors=8, limit=100, reason=FitsNow()),)
+
+
+@pytest.mark.parametrize("limit", [20, 300])
+def test_a_job_that_changed_while_it_ran_is_requeued_as_it_was_submitted(limit: int) -> None:
+    told = Told(policy="fcfs")
+    told.submit(1, 8, 100, point=80.0)
+    told.start(1, 8, limit=100)
+    for of_limit in (limit, limit + 1):
+        told.tell(JobChanged(time=5, job_number=1, requested_processors=6, requested_time=of_limit))
+    assert told.scheduler.running.requested_time.tolist() == [limit + 1]
+    told.end(1, 9, requeued=True)
+    assert told.scheduler.queue.requested_time.tolist() == [100]
+    assert told.scheduler.queue.predicted_time.tolist() == [80]
     assert told.starts(9) == (Start(job_number=1, processors=8, limit=100, reason=FitsNow()),)
 
 

@@ -94,7 +94,7 @@ def test_names_select_and_are_shown() -> None:
     assert (alice.waiting[0].job_id, alice.waiting[1].job_id, alice.waiting[0].partition) == ("311", "2754_2", "gpu")
     assert not alice.running
     assert {row.user for row in everyone.running} == {"a.name.of.thirty.characters.x"}
-    with pytest.raises(Unanswerable, match=r"user: no user 'bob' has had a job yet; known: 'a.name"):
+    with pytest.raises(Unanswerable, match=r"user: no user 'bob' has had a job yet; known: a.name"):
         asked(reader, user="bob")
     with pytest.raises(Unanswerable, match="there is no cluster 'other'; known: mine"):
         asked(reader, cluster="other")

@@ -72,7 +72,7 @@ def test_what_is_wrong_is_named(reader: MemoryReader) -> None:
     assert refused(reader, job=1, run="ctc/1") == (404, "run: 'ctc/1' is a run of cluster 'ctc', not of 'kth'")
     assert refused(reader, job=1, cluster="kht") == (
         404,
-        "cluster: there is no cluster 'kht'; known: ctc, kth",
+        "cluster: there is no cluster 'kht'; did you mean 'kth'? known: ctc, kth",
     )
     assert refused(reader) == (422, "job: is missing")
     assert refused(reader, job="x")[0] == 422
