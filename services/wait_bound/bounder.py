@@ -1,6 +1,6 @@
 """The interface of bounds on waits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from shadowtime.shared.messages import (
@@ -22,6 +22,19 @@ class Updates(NamedTuple):
     coverage: tuple[Coverage, ...] = ()
     change_points: tuple[ChangePoint, ...] = ()
     wait_ranges: tuple[WaitRanges, ...] | None = None
+
+
+class IssuedBounds(NamedTuple):
+    """The bounds of the waiting jobs, in seconds by job number, and how well earlier bounds held.
+
+    All are upper bounds of one grouping, at one quantile. `covered` is the share of the last `revealed` known waits
+    within their bounds.
+    """
+
+    quantile: float
+    bounds: Mapping[int, int]
+    revealed: int
+    covered: float
 
 
 class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
@@ -51,6 +64,10 @@ class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
     def ranges_at(self, x: JobSubmitted) -> tuple[WaitRanges, ...]:
         """Return the ranges of processors behind the bounds that a job would have; most bounders have none; pure."""
         return ()
+
+    def issued(self, grouping: str, queue: int | None) -> IssuedBounds | None:
+        """Return the upper bounds that waiting jobs got in a grouping of a queue; None if they are not kept; pure."""
+        return None
 
 
 # No bound on the wait.

@@ -69,8 +69,8 @@ class LiveCoverage:
 
     @property
     def share(self) -> float:
-        """Return the share of these waits that was covered."""
-        return self._covered / len(self._last)
+        """Return the share of these waits that was covered; 1 without waits."""
+        return self._covered / len(self._last) if self._last else 1.0
 
     @property
     def band(self) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from shadowtime.shared.messages import (
     WaitRanges,
 )
 from shadowtime.shared.spec import Price, Registry, parse
-from shadowtime.shared.stages import PredictingStage, RunningJob
+from shadowtime.shared.stages import BoundDoubt, PredictingStage, RunningJob, doubt_of
 
 BOUNDERS: Registry[Bounder] = Registry(
     "wait bound",
@@ -94,3 +94,15 @@ class WaitBounds(PredictingStage):
     def ranges_at(self, job: JobSubmitted) -> tuple[WaitRanges, ...]:
         """Return the ranges of processors behind the bounds for a job; empty in a run without them."""
         return self.predictor.ranges_at(job)
+
+    def doubt_at(self, bound: WaitBound) -> BoundDoubt | None:
+        """Return what the waiting jobs say of a bound of `bounds_at`; None if they say nothing. O(waiting jobs)."""
+        issued = self.predictor.issued(bound.grouping, bound.queue)
+        if issued is None or issued.quantile != bound.quantile:
+            return None
+        waits = (
+            (self.time - job.since, issued.bounds.get(number))
+            for number, job in self.jobs.waiting.items()
+            if bound.queue is None or job.queue_number == bound.queue
+        )
+        return doubt_of(bound, waits, issued.revealed, issued.covered)

@@ -176,7 +176,10 @@ SPREADS = 3.0
 
 
 class BoundDoubt(NamedTuple):
-    """Waiting jobs, and how many have waited longer than a bound; whether that is `high`, or the bound cannot hold."""
+    """Waiting jobs, and how many have waited longer than their bounds; whether that is `high`, or no such bound holds.
+
+    Waiting jobs without a bound of their own are compared with the bound in question.
+    """
 
     outwaited: int
     waiting: int
@@ -184,29 +187,31 @@ class BoundDoubt(NamedTuple):
     withdrawn: bool
 
 
-def doubt_of(bound: WaitBound, waits: Iterable[int], revealed: int = 0, covered: float = 1.0) -> BoundDoubt | None:
+def doubt_of(
+    bound: WaitBound, waits: Iterable[tuple[int, int | None]], revealed: int = 0, covered: float = 1.0
+) -> BoundDoubt | None:
     """Return what the waiting jobs say of a bound; None if none waits, or waits are not bounded from above.
 
     The bound cannot hold if its share were lower than chance allows (three standard deviations), even if each waiting
-    job within the bound started at once.
+    job within its bound started at once.
 
     Parameters
     ----------
     waits
-        Seconds that the waiting jobs have waited.
+        Seconds that each waiting job has waited, and its own bound of the same grouping; None if it got none.
     revealed, covered
-        Number of the last known waits, and the share of them within the bound.
+        Number of the last known waits, and the share of them within their bounds.
 
     >>> bound = WaitBound(grouping="plain", quantile=0.95, confidence=0.95, bound=60)
-    >>> doubt_of(bound, [10] * 19 + [61])
+    >>> doubt_of(bound, [(10, None)] * 18 + [(61, None), (99, 100)])
     BoundDoubt(outwaited=1, waiting=20, high=True, withdrawn=False)
-    >>> doubt_of(bound, [61, 70, 80, 90], 16)
+    >>> doubt_of(bound, [(61, None), (70, 60), (80, 60), (90, 60)], 16)
     BoundDoubt(outwaited=4, waiting=4, high=True, withdrawn=True)
     """
     if bound.bound is None:
         return None
-    so_far = list(waits)
-    waiting, outwaited = len(so_far), sum(wait > bound.bound for wait in so_far)
+    beyond = [wait > (bound.bound if own is None else own) for wait, own in waits]
+    waiting, outwaited = len(beyond), sum(beyond)
     if not waiting:
         return None
     held = (revealed * covered + waiting - outwaited) / (revealed + waiting)

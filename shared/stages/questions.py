@@ -11,6 +11,7 @@ from shadowtime.shared.messages import (
     WaitBound,
     WaitRanges,
 )
+from shadowtime.shared.stages.job_start import BoundDoubt
 from shadowtime.shared.stages.jobs_in_system import RunningJob
 
 
@@ -88,4 +89,8 @@ class BoundsWaits(Protocol):
 
     def ranges_at(self, job: JobSubmitted) -> tuple[WaitRanges, ...]:
         """Return the ranges of processors behind these bounds; empty if they have none."""
+        ...
+
+    def doubt_at(self, bound: WaitBound) -> BoundDoubt | None:
+        """Return what the waiting jobs say of a bound of `bounds_at`; None if they say nothing."""
         ...

@@ -3,6 +3,7 @@
 from shadowtime.shared.messages.envelope import JobSubmitted
 from shadowtime.shared.messages.predictions import Side, WaitBound, WaitRanges
 from shadowtime.shared.stages.handler import StageHandler
+from shadowtime.shared.stages.job_start import BoundDoubt, doubt_of
 from shadowtime.shared.stages.stage import Stage
 
 
@@ -21,6 +22,10 @@ class Echo(StageHandler):
         return (
             WaitBound(grouping="plain", queue=job.queue_number, quantile=quantile, confidence=confidence, bound=bound),
         )
+
+    def doubt_at(self, bound: WaitBound) -> BoundDoubt | None:
+        """Return what the waiting jobs say of a bound; they have none of their own."""
+        return doubt_of(bound, ((self.time - job.since, None) for job in self.jobs.waiting.values()))
 
     def ranges_at(self, job: JobSubmitted) -> tuple[WaitRanges, ...]:
         return ()

@@ -11,7 +11,7 @@ from shadowtime.services.processes.ask.words import MAX_LISTED, ClusterWords, Wo
 from shadowtime.shared.errors import SnapshotMismatch, Unanswerable
 from shadowtime.shared.messages import FOLLOWED, SHADOW, Envelope, JobSubmitted, Rejected, WaitBound, run_name
 from shadowtime.shared.quoting import among, listed, quote
-from shadowtime.shared.stages import BoundsWaits, Stage, StageRun, doubt_of
+from shadowtime.shared.stages import BoundDoubt, BoundsWaits, Stage, StageRun
 from shadowtime.shared.streaming import Position, RunFollower, RunReader
 
 log = logging.getLogger("shadowtime.ask")
@@ -266,15 +266,22 @@ def _answer(question: Question, run: str, words: ClusterWords, state: StageRun) 
     if not bounds and question.side != "upper":
         reason = f"run {quote(run)} bounds waits by {quote(handler.opened.wait_bound)}, only from above"
         raise Unanswerable(409, reason, "side")
-    waits = [handler.time - other.since for other in handler.jobs.waiting.values()]
-    doubts = [doubt_of(bound, waits) for bound in bounds]
+    doubts = [handler.doubt_at(bound) for bound in bounds]
     return unbounded.replaced(
-        bounds=bounds,
-        outwaited=tuple(None if doubt is None else doubt.outwaited for doubt in doubts) if waits else (),
-        waiting=len(waits),
+        bounds=tuple(map(_unless_withdrawn, bounds, doubts)),
+        outwaited=tuple(None if doubt is None else doubt.outwaited for doubt in doubts) if any(doubts) else (),
+        waiting=len(handler.jobs.waiting),
         ranges=handler.ranges_at(job),
         log_age=log_age(handler.opened, handler.time),
     )
+
+
+def _unless_withdrawn(bound: WaitBound, doubt: BoundDoubt | None) -> WaitBound:
+    """Return the bound; without its seconds, and with the reason, if the waiting jobs show that it cannot hold."""
+    if doubt is None or not doubt.withdrawn:
+        return bound
+    reason = f"withdrawn: {doubt.outwaited:,} of {doubt.waiting:,} waiting jobs have waited longer than their bounds"
+    return bound.replaced(bound=None, reason=reason, starts_within=())
 
 
 def _shown(bounds: Sequence[WaitBound], queue: int | None) -> WaitBound | None:

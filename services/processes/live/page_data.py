@@ -191,7 +191,8 @@ def _doubt(view: LiveView, bound: WaitBound) -> dict[str, Any] | None:
         return None
     covered = view.coverage.get((bound.grouping, None))
     known = (0, 1.0) if covered is None else (covered.revealed, covered.covered)
-    doubt = doubt_of(bound, (view.time - job.since for job in view.jobs.waiting.values()), *known)
+    waits = ((view.time - story.job.since, story.bound_of(bound.grouping)) for story in view.waiting())
+    doubt = doubt_of(bound, waits, *known)
     return None if doubt is None else doubt._asdict()
 
 

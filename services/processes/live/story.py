@@ -125,6 +125,10 @@ class Story:
         """Seconds that the job waited; None before its start."""
         return None if self.started is None else moment(self.started) - self.job.since
 
+    def bound_of(self, grouping: str) -> int | None:
+        """Return the upper bound in seconds that its wait got in a grouping of the cluster; None without one."""
+        return next((entry.bound for entry in self.bounds if entry.grouping == grouping), None)
+
     def expect(self, expected: JobExpected) -> None:
         """Record the start that the site's own scheduler expects."""
         word = moment(expected), expected.start

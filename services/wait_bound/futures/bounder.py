@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from shadowtime.services.wait_bound.bounder import Bounder, Updates
+from shadowtime.services.wait_bound.bounder import Bounder, IssuedBounds, Updates
 from shadowtime.services.wait_bound.futures.calibration import JudgedFutures, levels
 from shadowtime.services.wait_bound.futures.online_quantiles import NEAR
 from shadowtime.services.wait_bound.futures.queue_features import OF_QUEUE
@@ -127,6 +127,11 @@ class FuturesBound(Bounder):
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have now, in seconds, interpolated linearly between the levels."""
         return self._bounds(x, self._ask(x, now), quantile, confidence)
+
+    def issued(self, grouping: str, queue: int | None) -> IssuedBounds | None:
+        """Return the bounds of the waiting jobs of a queue; None if the queue has none of its own."""
+        scope = self._cluster if queue is None else self._queues.get(queue)
+        return None if scope is None else scope.issued()
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Learn the wait `y` in seconds."""

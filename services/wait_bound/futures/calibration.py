@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from shadowtime.services.wait_bound.bounder import IssuedBounds
 from shadowtime.services.wait_bound.conformal import MIN_WAITS
 from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage
 from shadowtime.services.wait_bound.futures.online_quantiles import NEAR, TrackedQuantiles
@@ -75,6 +76,10 @@ class JudgedFutures:
             self._tracked.tell(job.job_number, float(job.since), quantiles)
             seconds = self._tracked.seconds(quantiles)
             self._bounds[job.job_number] = int(seconds[self._levels.index(self._quantile)])
+
+    def issued(self) -> IssuedBounds:
+        """Return the bounds of the waiting jobs."""
+        return IssuedBounds(self._quantile, self._bounds, self._coverage.revealed, self._coverage.share)
 
     def learn(self, job_number: int, wait: int) -> tuple[Coverage, ...]:
         """Learn the wait of a job in seconds. Return the coverage message that is due, if any."""

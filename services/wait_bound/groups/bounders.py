@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any, ClassVar
 
-from shadowtime.services.wait_bound.bounder import Bounder, Updates
+from shadowtime.services.wait_bound.bounder import Bounder, IssuedBounds, Updates
 from shadowtime.services.wait_bound.groups.groupings import fewest_waits
 from shadowtime.services.wait_bound.groups.queue_bounds import CurrentBound, QueueBounds
 from shadowtime.services.wait_bound.settings import MAX_WAITS, BoundSettings
@@ -92,6 +92,11 @@ class BmbpBounds(Bounder):
     def ranges_at(self, x: JobSubmitted) -> tuple[WaitRanges, ...]:
         """Return the ranges of processors of the cluster and of the job's queue."""
         return tuple(ranges for scope in self._scopes(x) for ranges in scope.ranges())
+
+    def issued(self, grouping: str, queue: int | None) -> IssuedBounds | None:
+        """Return the bounds of the waiting jobs in a grouping of a queue; None if waits are bounded from below only."""
+        scope = self._cluster if queue is None else self._queues.get(queue)
+        return None if scope is None else scope.issued(grouping)
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Learn the wait `y` in seconds."""

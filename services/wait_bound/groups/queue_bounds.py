@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shadowtime.services.wait_bound.binomial_ranks import fewest_observations, one_sided
-from shadowtime.services.wait_bound.bounder import Updates
+from shadowtime.services.wait_bound.bounder import IssuedBounds, Updates
 from shadowtime.services.wait_bound.conformal import MIN_WAITS, Conformal
 from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage
 from shadowtime.services.wait_bound.groups.group_bound import DETECTING, bound, lower_bound
@@ -286,6 +286,17 @@ class QueueBounds:
             for grouping in self.groupings
             if grouping.value is nodes and grouping.name in self.published
         )
+
+    def issued(self, grouping: str) -> IssuedBounds | None:
+        """Return the upper bounds of the waiting jobs in a grouping; None if waits are bounded from below only."""
+        settings = self._settings
+        if grouping not in self._coverage or settings.published_side == "lower":
+            return None
+        at = self._computed.index(grouping)
+        bounds = {number: (issued.stated or issued.bounds)[at] for number, issued in self._open.items()}
+        known = {number: bound for number, bound in bounds.items() if bound is not None}
+        coverage = self._coverage[grouping]
+        return IssuedBounds(settings.quantile, known, coverage.revealed, coverage.share)
 
     def reveal(self, job: JobSubmitted, wait: int) -> Updates:
         """Learn the wait in seconds of a job that starts. Return the messages that follow from it."""

@@ -15,7 +15,7 @@ from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import REGISTRIES, canonical, configure
 from shadowtime.services.pipeline import EXPLAINED
 from shadowtime.services.scheduler.policies.easy import Easy
-from shadowtime.shared.messages import ClusterOpened, Envelope, JobStarted, JobSubmitted, SchedulingPoint
+from shadowtime.shared.messages import ClusterOpened, Envelope, JobStarted, JobSubmitted, SchedulingPoint, WaitBound
 from shadowtime.shared.stages import BoundsWaits, ForecastsStarts, StageRun
 
 LOG = shadowtime.read_log(jobs=250)
@@ -91,6 +91,7 @@ def carried_out(kind: str, name: str, of: type[Any]) -> None:
         assert isinstance(handlers["wait_bound"], BoundsWaits)
         for side in ("upper", "lower"):
             handlers["wait_bound"].bounds_at(HEAD, 0.9, 0.9, side)
+        handlers["wait_bound"].doubt_at(WaitBound(grouping="plain", quantile=0.95, confidence=0.95, bound=60))
         handlers["wait_bound"].ranges_at(HEAD)
         explaining: Any = StageRun(EXPLAINED)
         (scheduler,) = [run for run in first.stages if run.stage.name == "scheduler"]

@@ -1,7 +1,9 @@
 """The stage adds bounds, learns each wait when it is over, at the start, and says what that brought to light."""
 
 from itertools import count
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -156,6 +158,33 @@ def test_an_answer_is_what_a_submission_would_get_and_changes_nothing() -> None:
     found = stage.bounds_at(asked, 0.95, 0.95)
     assert stage.snapshot() == before
     assert handle(stage, asked).wait_bounds == found
+
+
+@pytest.mark.parametrize("keys", ["bmbp:publish=all", "bmbp", "futures"])
+def test_what_the_waiting_jobs_say_of_a_bound_is_counted_by_their_own_bounds(keys: str) -> None:
+    run, sequence = opened(keys)
+    own: dict[tuple[int, str, int | None], int] = {}
+    beyond = 0
+    for event in events(400):
+        for bound in push(run, next(sequence), event).wait_bounds:
+            if bound.bound is not None:
+                own[event.job_number, bound.grouping, bound.queue] = bound.bound  # type: ignore[union-attr]
+        stage: Any = run.handler
+        asked = JobSubmitted(time=stage.time, job_number=99_999, requested_processors=8, queue_number=1)
+        for bound in stage.bounds_at(asked, 0.95, 0.95):
+            doubt = stage.doubt_at(bound)
+            there = [each for each in stage.jobs.waiting.values() if bound.queue in (None, each.queue_number)]
+            if bound.bound is None or not there:
+                assert doubt is None
+                continue
+            outwaited = sum(
+                stage.time - each.since > own.get((each.job_number, bound.grouping, bound.queue), bound.bound)
+                for each in there
+            )
+            assert (doubt.outwaited, doubt.waiting) == (outwaited, len(there))
+            beyond += outwaited
+        assert [stage.doubt_at(bound) for bound in stage.bounds_at(asked, 0.9, 0.95)].count(None) > 0
+    assert beyond
 
 
 @given(st.integers(0, 400))

@@ -556,3 +556,15 @@ def test_a_bound_says_how_many_waiting_jobs_have_outwaited_it(reader: MemoryRead
     Console(file=said, width=120).print(answer_table(asked(), answer))
     assert "outwaited, of 2 waiting" in said.getvalue()
     assert "outwaited" not in str(answer_table(asked(), ask(reader, run="kth/old")).columns)
+
+
+def test_a_bound_that_too_many_have_outwaited_is_withdrawn(reader: MemoryReader) -> None:
+    """`ask` stated a bound that the live page had withdrawn."""
+    waiting: list[Event] = [JobSubmitted(time=90, job_number=number, requested_processors=4) for number in range(20)]
+    asyncio.run(write(reader, "kth/jam", "kth", 90, *waiting, SchedulingPoint(time=95)))
+    answer = ask(reader, run="kth/jam")
+    reason = "withdrawn: 20 of 20 waiting jobs have waited longer than their bounds"
+    assert (answer.bounds[0].bound, answer.bounds[0].reason, answer.outwaited) == (None, reason, (20,))
+    asyncio.run(write(reader, "jam/1", "jam", 90, *waiting, SchedulingPoint(time=95)))
+    (offer,) = offered(reader, cluster=("jam",)).offers
+    assert (offer.bound, offer.reason) == (None, reason)
