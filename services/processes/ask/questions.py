@@ -72,7 +72,8 @@ class Answer(FrozenModel):
     unix_start: Count = Field(default=0, description="Unix time of second 0; 0 if unknown")
     bounds: tuple[WaitBound, ...] = Field(description="one for each grouping, for the queue and for the whole cluster")
     outwaited: tuple[Count | None, ...] = Field(
-        default=(), description="for each bound, how many waiting jobs have waited longer than theirs; null if not known"
+        default=(),
+        description="for each bound, how many waiting jobs have outwaited theirs; null if not known",
     )
     waiting: Count = Field(default=0, description="number of jobs that wait")
     ranges: tuple[WaitRanges, ...] = Field(

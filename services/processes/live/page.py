@@ -280,7 +280,7 @@ class LivePage:
         seen: dict[str, Any] | None = None
         while not self._ended:
             news = self._news
-            state = await self._state_for(viewer, run)
+            state = await self._state_for(viewer, run) | {"silent": silence_reason(self.silence)}
             same_run = seen is not None and seen["run"] == state["run"]
             changed = changes(seen if same_run else None, state)
             if changed is None:

@@ -79,6 +79,21 @@ def test_axe_finds_nothing_on_any_page(log: list[Envelope], tmp_path: Path, widt
 
 
 @pytest.mark.nightly
+def test_the_page_is_grey_and_says_so_while_kafka_does_not_answer(log: list[Envelope], tmp_path: Path) -> None:
+    async def visit(page: LivePage, address: str, tab: Page) -> None:
+        push(page, log[: len(log) // 2])
+        await tab.open(address)
+        await tab.wait_for(f"{text('connection')} === 'live'")
+        for silence, shown in ((95.2, "Kafka has not answered for 95 s"), (0.0, "live")):
+            page.silence = silence
+            page.tell()
+            await tab.wait_for(f"{text('connection')} === '{shown}'")
+            assert await tab.evaluate("document.body.classList.contains('old')") == (silence > 0)
+
+    visiting(tmp_path, visit)
+
+
+@pytest.mark.nightly
 def test_a_job_has_an_address_that_can_be_opened_again(log: list[Envelope], tmp_path: Path) -> None:
     async def visit(page: LivePage, address: str, tab: Page) -> None:
         push(page, log[: len(log) // 2])

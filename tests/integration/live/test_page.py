@@ -91,6 +91,24 @@ def test_a_state_is_sent_at_once_and_again_when_something_happened() -> None:
     visiting(visit)
 
 
+def test_a_visitor_learns_that_kafka_does_not_answer() -> None:
+    log = log_of(jobs=20)
+
+    async def visit(page: LivePage, address: str, session: aiohttp.ClientSession) -> None:
+        told(page, log[:30])
+        async with session.get(address + "events") as response:
+            state = await next_state(response)
+            page.silence = 95.2
+            page.tell()
+            state = await next_state(response, state)
+            assert state["silent"] == "Kafka has not answered for 95 s"
+            page.silence = 0.0
+            page.tell()
+            assert await next_state(response, state) == as_sent(log[:30])
+
+    visiting(visit)
+
+
 def test_hostile_names_and_runs_stay_in_their_line() -> None:
     async def visit(page: LivePage, address: str, session: aiohttp.ClientSession) -> None:
         told(page, log_of(HOSTILE, jobs=5, run=f"run {HOSTILE}"))

@@ -55,15 +55,16 @@ const stream = new Stream(() => {
   setTimeout(() => requestAnimationFrame(() => { due = false; last = performance.now(); draw(); }), last + FRAME_MS - performance.now());
 }, (connected) => { online = connected; drawConnection(); });
 
-// The log of a followed cluster gets old while its follower is away: the page is grey then, and says how old it is.
+// The page is grey, and says why, while Kafka does not answer, or the log of a followed cluster gets old.
 const OLD_SECONDS = 120;
 const AGE_MS = 5000;
 
 function drawConnection() {
   const state = stream.state, followed = state?.followed && !state.closed;
   const age = followed ? Date.now() / 1000 - state.unix_start - state.time : 0;
-  const old = age > OLD_SECONDS;
-  say(find("connection"), !online ? "connection lost, trying again" : old ? `the log is ${duration(age)} old: the follower is away, or behind` : "live");
+  const silent = state?.silent ?? null, old = silent !== null || age > OLD_SECONDS;
+  const why = silent ?? `the log is ${duration(age)} old: the follower is away, or behind`;
+  say(find("connection"), !online ? "connection lost, trying again" : old ? why : "live");
   style(find("connection"), online && !old ? "live" : "lost");
   document.body.classList.toggle("old", old);
 }
