@@ -10,6 +10,7 @@ from shadowtime.dashboards.screens.moments import rows
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.messages import DESCRIPTIONS, describe_drift
 
+ALL_HOLD = "None has failed, or no outcome is known yet: replay with --runtime experts or --wait-bound bmbp"
 UNWATCHED = "No outcome of a prediction is known yet: replay with --runtime experts or --wait-bound bmbp"
 WORDS = {f"{of}: {what}": describe_drift(of, what) for of, what in DESCRIPTIONS}
 
@@ -22,19 +23,20 @@ def dashboard() -> Dashboard:
         "Can predictions still be trusted? Under one policy, in the time of its log.",
         ("experiment", "cluster", "policy"),
     )
-    failing = _described(last(ONE.of(names.DRIFTING)))
-    changed = f"tlast_change_over_time({ONE.of(names.DRIFTING)}[$__range])"
-    since = _described(f"({changed} default tfirst_over_time({ONE.of(names.DRIFTING)}[$__range]))")
+    drifting = ONE.of(names.DRIFTING)
+    now, ever = last(drifting), f"max_over_time({drifting}[$__range])"
+    changed = f"1000 * (tlast_change_over_time({drifting}[$__range]) default tfirst_over_time({drifting}[$__range]))"
     by = "max by (failure, whose)"
     seen = (
         rows(
             "Predictions that do not hold, and since when",
-            Asks("Of what and of whom do predictions fail, since when, and does it last?", empty=UNWATCHED),
+            Asks("Of what and of whom do predictions fail, since when, or until when did they?", empty=ALL_HOLD),
             [
-                Query(f"{by} ({failing})", "lasts", instant=True),
-                Query(f"1000 * {by} ({since})", "since", instant=True),
+                Query(f"{by} ({_described(f'{now} and {ever} > 0')})", "lasts", instant=True),
+                Query(f"{by} ({_described(f'{changed} and {now} > 0')})", "since", instant=True),
+                Query(f"{by} ({_described(f'({changed} and {now} == 0) and {ever} > 0')})", "until", instant=True),
             ],
-            {"lasts": "bool_yes_no", "since": "dateTimeAsIso"},
+            {"lasts": "bool_yes_no", "since": "dateTimeAsIso", "until": "dateTimeAsIso"},
         ).sort_by([TableSortByFieldState().display_name("lasts").desc(True)]),
         chart(
             "Evidence that predictions fail",
@@ -43,7 +45,7 @@ def dashboard() -> Dashboard:
             ),
             [Query(f"topk_last(5, {_described(ONE.of(names.DRIFT_EVIDENCE))})", "{{failure}}")],
             span=24,
-        ),
+        ).axis_soft_max(1),
         chart(
             "Predictions that do not hold",
             Asks("When did predictions fail? 1 while they do, 0 while they hold.", "none", UNWATCHED),
@@ -54,7 +56,7 @@ def dashboard() -> Dashboard:
                 )
             ],
             span=24,
-        ),
+        ).axis_soft_max(1),
     )
     return with_panels(made, seen)
 

@@ -3,7 +3,7 @@
 import json
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from shadowtime.replayer.comparison.plan import RunPlan
@@ -40,12 +40,14 @@ SEVERAL = ("policies", "scoreboard")
 
 
 class Filled(NamedTuple):
-    """The store, the scores of each replayed policy, and the time ranges of the log and of today."""
+    """The store, the scores of each replayed policy by its name, and the time ranges of the log and of today."""
 
     store: VictoriaMetrics
     scores: dict[str, Any]
     log: tuple[int, int]
     today: tuple[int, int]
+    single: str = BEST
+    """The policy that dashboards of one policy show."""
 
 
 def choice(filled: Filled, name: str, at: tuple[int, int], **wanted: str) -> dict[str, str]:
@@ -59,10 +61,20 @@ def choice(filled: Filled, name: str, at: tuple[int, int], **wanted: str) -> dic
     return chosen
 
 
+def shown_time(filled: Filled, name: str) -> tuple[int, int]:
+    """Return the time range of a dashboard: that of the log for results, else the last days."""
+    return filled.log if name in RESULTS else filled.today
+
+
+def chosen_for(filled: Filled, name: str) -> dict[str, str]:
+    """Return the values of the variables of a dashboard."""
+    wanted = {"policy": filled.single} if name in RESULTS and name not in SEVERAL else {}
+    return choice(filled, name, shown_time(filled, name), **wanted)
+
+
 def questions(filled: Filled, name: str) -> list[dict[str, Any]]:
     """Return the panels of a dashboard with the answers to their queries, when it is opened in the time of its log."""
-    at = filled.log if name in RESULTS else filled.today
-    chosen = choice(filled, name, at, **({"policy": BEST} if name in RESULTS and name not in SEVERAL else {}))
+    at, chosen = shown_time(filled, name), chosen_for(filled, name)
     found = []
     for panel in panels(boards()[name]):
         if panel["type"] not in ("row", "text"):
@@ -77,11 +89,11 @@ def questions(filled: Filled, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def played(policy: str, cluster: str, experiment: str, jobs: int) -> list[Envelope]:
-    """Return all that leaves the scoreboard in a replay of the bundled trace."""
+def played(name: str, policy: str, cluster: str, experiment: str, jobs: int) -> list[Envelope]:
+    """Return all that leaves the scoreboard in a replay of the bundled trace, whose policy is called `name`."""
     workload = prepare(read_swf(BUNDLED), limit=jobs)
     plan = RunPlan(
-        policy,
+        name,
         cluster,
         workload,
         configure(policy),
@@ -90,26 +102,27 @@ def played(policy: str, cluster: str, experiment: str, jobs: int) -> list[Envelo
         experiment=experiment,
     )
     answers = [answer for _, answer in Chain(plan.opened()).play(plan.source())]
-    return [answer.model_copy(update={"run": f"{cluster}/{policy}"}) for answer in answers]
+    return [answer.model_copy(update={"run": f"{cluster}/{name}"}) for answer in answers]
 
 
-def fill(store: VictoriaMetrics, jobs: int) -> Iterator[Filled]:
-    """Fill a store that runs, and yield it."""
+def fill(store: VictoriaMetrics, jobs: int, policies: Mapping[str, str] | None = None) -> Iterator[Filled]:
+    """Fill a store that runs, and yield it. `policies` are SPECs by their names; by default `POLICIES`."""
     scores, first, last, shift = {}, None, 0, 0
-    for policy in POLICIES:
-        envelopes = played(policy, "bundled", REPLAYED, jobs)
-        scores[policy] = envelopes[-1].scores
+    chosen = policies or {policy: policy for policy in POLICIES}
+    for name, policy in chosen.items():
+        envelopes = played(name, policy, "bundled", REPLAYED, jobs)
+        scores[name] = envelopes[-1].scores
         times = [sample.time for envelope in envelopes for sample in envelope.samples or ()]
         first, last = min(times[0], first or times[0]), max(times[-1], last)
         _import(store, import_lines(envelopes)[0])
     now = int(time.time())
-    envelopes = played("easy", "today", FOLLOWED, jobs)
+    envelopes = played("easy", "easy", "today", FOLLOWED, jobs)
     shift = now - 60 - max(sample.time for envelope in envelopes for sample in envelope.samples or ())
     _import(store, import_lines(envelopes)[0], shift)
     write(store, "\n".join(_processes(now)))
     store.flush()
     store.reset_rollup_cache()
-    yield Filled(store, scores, (first or 0, last + 3_600), (now - 7 * 86_400, now))
+    yield Filled(store, scores, (first or 0, last + 3_600), (now - 7 * 86_400, now), [*chosen][-1])
 
 
 def _import(store: VictoriaMetrics, lines: bytes, shift: int = 0) -> None:

@@ -14,16 +14,26 @@ import subprocess
 import sys
 import tempfile
 import termios
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+from urllib.request import urlopen
 
 from rich.console import Console
 from rich.text import Text
 
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.stack.local.plan import StackPlan
+from shadowtime.stack.servers.ports import free_port
+from shadowtime.stack.servers.servers import VictoriaMetrics
+from tests.support import grafana
 from tests.support.browser import Page, browser
+from tests.support.dashboard_pictures import draw as drawn
+from tests.support.dashboard_pictures import drawing
+from tests.support.dashboard_queries import boards
+from tests.support.dashboard_store import BEST, Filled, fill
 from tests.support.local_stack import new_plan, options, stack
 
 PICTURES = ROOT / "docs" / "pictures"
@@ -41,13 +51,33 @@ SHOWN = {
         "services/processes/ask/alternatives.py",
     ),
     "job.webp": LIVE,
+    **{
+        f"dashboard-{name}.webp": (
+            f"dashboards/screens/{name}.py",
+            "dashboards/panel_kinds.py",
+            "dashboards/queries.py",
+        )
+        for name in boards()
+    },
 }
 """Which code each picture shows."""
 
+HEIGHT = "document.body.scrollHeight"
 COLUMNS = 80
 WIDTH = 1_280
 SPEED = 20_000
 SAID = ("--policy", "best", "--runtime", "empirical", "--adjustment", "auto", "--wait-bound", "bmbp")
+JOBS = 1_000
+"""Jobs of the log that the dashboards show."""
+
+POLICIES = {"fcfs": "fcfs", "easy": "easy", "best": "best", "cautious": BEST}
+"""Policies that the dashboards show, by name; those of one policy show the last."""
+
+OF_PROCESSES = ("home", "health", "twin")
+SAMPLES = 30
+MINUTES = 3
+"""Minutes before now that dashboards of processes show."""
+
 UNTIL = 400
 """Jobs that have ended in the run that the live page shows."""
 
@@ -111,8 +141,8 @@ def running(folder: Path) -> Iterator[StackPlan]:
         stack("down", "--folder", plan.folder)
 
 
-async def live(plan: StackPlan, page: Page) -> None:
-    """Photograph the live page in the midst of a run, advice, and the page of a job that waits."""
+async def live(plan: StackPlan, page: Page) -> str:
+    """Photograph the live page in the midst of a run, advice, and the page of a job that waits. Return the run."""
     await page.open(f"http://127.0.0.1:{plan.live_port}/")
     ended = "document.getElementById('figures').textContent.match(/([\\d,]+) jobs ended/)"
     await page.wait_for(
@@ -127,6 +157,44 @@ async def live(plan: StackPlan, page: Page) -> None:
     await page.open(waits)
     await page.wait_for("document.querySelector('#job-story li') !== null")
     await photograph(page, "job.webp", 700)
+    return str(parse_qs(urlsplit(waits).query)["run"][0])
+
+
+def shadowed(plan: StackPlan, run: str) -> None:
+    """Play two shadows beside a run for a while, and put their metrics into the store of the stack."""
+    settings = plan.role_settings()["shadow"]
+    port = free_port()
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in (settings | {"web_port": str(port)}).items()]
+    command = [sys.executable, "-m", "shadowtime", "shadow", "--cluster", "bundled", "--of", run, *flags]
+    process = subprocess.Popen([*command, "--policy", "easy", "--policy", "fcfs"], cwd=ROOT)
+    store = f"http://127.0.0.1:{plan.victoria_metrics_port}/api/v1/import/prometheus"
+    try:
+        for _ in range(SAMPLES):
+            time.sleep(2)
+            with (
+                suppress(OSError),
+                urlopen(f"http://127.0.0.1:{port}/metrics") as answer,
+                urlopen(store, answer.read()),
+            ):
+                pass
+    finally:
+        process.terminate()
+        process.wait()
+
+
+async def dashboards(page: Page, folder: Path, plan: StackPlan) -> None:
+    """Photograph each dashboard as Grafana's packages draw it: those of the present with the processes of a stack."""
+    file = grafana.build_page(folder)
+    now = int(time.time())
+    present = Filled(plan.make_servers()[-1], {}, (0, now), (now - MINUTES * 60, now))  # type: ignore[arg-type]
+    with VictoriaMetrics(folder / "store", settings={"search.latencyOffset": "0s"}) as store:
+        for filled in fill(store, JOBS, POLICIES):
+            for name in boards():
+                board = drawing(present if name in OF_PROCESSES else filled, name)
+                for height in (900, 0):
+                    await page.look(WIDTH, dark=True, height=height or await page.evaluate(HEIGHT))
+                    await drawn(page, file, board)
+                await photograph(page, f"dashboard-{name}.webp", await page.evaluate(HEIGHT))
 
 
 async def main() -> None:
@@ -146,7 +214,8 @@ async def main() -> None:
                     await page.look(WIDTH, dark=False)
                     await page.open((folder / "report.html").as_uri())
                     await photograph(page, "report.webp", 900)
-                    await live(plan, page)
+                    shadowed(plan, await live(plan, page))
+                    await dashboards(page, folder, plan)
                 typed = "shadowtime watch decisions --count 24"
                 draw("watch.svg", typed, told(*typed.split()[1:], f"--{bus}"))
             finally:

@@ -1,7 +1,6 @@
 """Dashboards drawn in a browser with @grafana/ui, at the width of a small screen: nothing is cut, no panel fails."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,12 @@ import pytest
 from shadowtime.dashboards.panel_kinds import LEGEND_WIDTH
 from tests.support import grafana
 from tests.support.browser import browser, require_browser
+from tests.support.dashboard_pictures import WIDTH, draw, drawing
 from tests.support.dashboard_queries import boards
-from tests.support.dashboard_store import BEST, RESULTS, Filled, questions
+from tests.support.dashboard_store import BEST, Filled
 from tests.support.real_servers import require_reason
 
-WIDTH = 1_280
-NAMES = ("home", "policies", "scoreboard", "wait_bound", "scheduler", "twin")
+NAMES = sorted(boards())
 
 
 @pytest.fixture(scope="module")
@@ -25,30 +24,13 @@ def drawn(filled: Filled, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     require_reason(grafana.not_drawn())
     folder = tmp_path_factory.mktemp("page")
     page = grafana.build_page(folder)
-    return asyncio.run(draw(filled, page, folder))
+    return asyncio.run(draw_all(filled, page, folder))
 
 
-async def draw(filled: Filled, file: Path, folder: Path) -> dict[str, dict[str, Any]]:
-    found = {}
+async def draw_all(filled: Filled, file: Path, folder: Path) -> dict[str, dict[str, Any]]:
     async with browser(folder) as page:
         await page.look(WIDTH, dark=True)
-        for name in NAMES:
-            start, end = filled.log if name in RESULTS else filled.today
-            shown = {panel["id"] for panel in boards()[name]["panels"]}
-            panels = [each for each in questions(filled, name) if each["panel"]["id"] in shown]
-            board = {
-                "title": boards()[name]["title"],
-                "theme": "dark",
-                "width": WIDTH,
-                "from": start * 1_000,
-                "to": end * 1_000,
-                "panels": panels,
-            }
-            await page.open(file.as_uri())
-            found[name] = await page.evaluate(f"draw({json.dumps(board)})")
-            failures = [error for error in page.errors if "/public/" not in error]  # fonts and icons of its server
-            assert not failures, name
-    return found
+        return {name: await draw(page, file, drawing(filled, name)) for name in NAMES}
 
 
 @pytest.mark.parametrize("name", NAMES)

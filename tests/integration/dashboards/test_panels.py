@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shadowtime.shared.messages import describe_drift
 from tests.support.dashboard_queries import (
     Asked,
     answered,
@@ -20,6 +21,7 @@ from tests.support.dashboard_store import BEST, EASY, EVERY, FOLLOWED, REPLAYED,
 from tests.support.metric_store import write
 
 NEEDS_MORE = {
+    "Predictions that do not hold, and since when",
     "Who decides",
     "Hidden state",
     "Candidates by raw probability",
@@ -211,6 +213,36 @@ def test_a_machine_that_never_changes_has_no_marks_however_long_its_log_is_silen
     changed = start + 130 * EVERY
     ((at, _),) = series[0]["values"]
     assert changed <= at <= changed + 2 * EVERY
+
+
+def test_only_predictions_that_failed_are_listed_with_their_times(filled: Filled) -> None:
+    """Before, each watched prediction had a row: "lasts: No", and the first sample as the time since when it failed."""
+    run = 'experiment="2021 drift",cluster="drift",policy="easy",run="drift/easy"'
+    start = 1_610_000_000 // EVERY * EVERY
+    states = {"longer": (0, 0, 0, 0), "shorter": (0, 1, 1, 0), "far": (0, 0, 1, 1), "half": (1, 1, 1, 1)}
+    write(
+        filled.store,
+        "\n".join(
+            f'shadowtime_predictions_drifting{{{run},of="run_time",what="{what}",whose="cluster"}} {value} '
+            f"{start + EVERY * at}000"
+            for what, values in states.items()
+            for at, value in enumerate(values)
+        ),
+    )
+    filled.store.flush()
+    chosen = {"experiment": "2021 drift", "cluster": "drift", "policy": "easy"}
+    listed = {}
+    for legend in ("lasts", "since", "until"):
+        query = query_of("drift", "Predictions that do not hold, and since when", legend)
+        for row in answered(filled.store, query, chosen, start - EVERY, start + 3 * EVERY):
+            listed[row["metric"]["failure"], legend] = int(float(row["value"][1]))
+    times = {name: (start + at * EVERY) * 1_000 for name, at in (("first", 0), ("far", 2), ("over", 3))}
+    shorter, half, far = (describe_drift("run_time", what) for what in ("shorter", "half", "far"))
+    assert listed == {
+        (shorter, "lasts"): 0, (shorter, "until"): times["over"],
+        (far, "lasts"): 1, (far, "since"): times["far"],
+        (half, "lasts"): 1, (half, "since"): times["first"],
+    }  # fmt: skip
 
 
 def test_a_cluster_runs_now_if_it_is_followed(filled: Filled) -> None:

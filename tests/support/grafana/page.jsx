@@ -1,4 +1,5 @@
 // Draws a dashboard in a browser from panels, with Grafana's published components: big values, tables, time series.
+// Bar charts and state timelines are not published; they are sketched from the same frames, in their colours.
 // `window.draw(board)` takes {title, theme, width, from, to, panels: [{panel, answers}]}, and returns what a person sees.
 const React = require('react');
 const { createRoot } = require('react-dom/client');
@@ -47,7 +48,76 @@ function Lines({ question, frames, width, height, range }) {
   );
 }
 
-const DRAWN = { stat: Stat, table: Sheet, timeseries: Lines };
+function Bars({ frames, width, height, theme }) {
+  const [frame] = frames;
+  const names = frame.fields.find((field) => field.type === data.FieldType.string);
+  const series = frame.fields.filter((field) => field.type === data.FieldType.number);
+  const known = series.flatMap((field) => [...field.values]).filter(Number.isFinite);
+  const logarithmic = series[0].config.custom?.scaleDistribution?.type === 'log';
+  const scaled = (value) => (logarithmic ? Math.log10(Math.max(value ?? 1, 1)) : value ?? 0);
+  const most = scaled(Math.max(...known, 0)) || 1;
+  const left = 56, below = 44, high = height - below - 8, wide = (width - left) / frame.length;
+  const bar = (wide * 0.7) / series.length;
+  const colour = (field) => data.getFieldSeriesColor(field, theme).color;
+  const style = { fill: theme.colors.text.secondary, fontSize: 12 };
+  return (
+    <svg width={width} height={height}>
+      {[0, 0.25, 0.5, 0.75, 1].map((share) => (
+        <g key={share} transform={`translate(0 ${8 + high * (1 - share)})`}>
+          <line x1={left} x2={width} stroke={theme.colors.border.weak} />
+          <text x={left - 6} y={4} textAnchor="end" style={style}>
+            {data.formattedValueToString(series[0].display(logarithmic ? 10 ** (share * most) : share * most))}
+          </text>
+        </g>
+      ))}
+      {[...names.values].map((name, at) => (
+        <g key={at} transform={`translate(${left + at * wide} 0)`}>
+          {series.map((field, number) => {
+            const part = (high * scaled(field.values[at])) / most;
+            return <rect key={number} x={wide * 0.15 + number * bar} y={8 + high - part} width={bar * 0.92} height={part} fill={colour(field)} />;
+          })}
+          <text x={wide / 2} y={high + 24} textAnchor="middle" style={style}>{name}</text>
+        </g>
+      ))}
+      {series.map((field, number) => (
+        <g key={number} transform={`translate(${left + (number * (width - left)) / series.length} ${height - 8})`}>
+          <rect y={-9} width={10} height={10} fill={colour(field)} />
+          <text x={16} style={style}>{data.getFieldDisplayName(field, frame, frames)}</text>
+        </g>
+      ))}
+    </svg>
+  );
+}
+
+function States({ frames, width, height, theme, range }) {
+  const rows = frames.flatMap((frame) => frame.fields
+    .filter((field) => field.type === data.FieldType.number)
+    .map((field) => ({ field, times: frame.fields.find((other) => other.type === data.FieldType.time).values, frame })));
+  const left = 180, below = 20, high = (height - below) / rows.length;
+  const [from, to] = [range.from.valueOf(), range.to.valueOf()];
+  const place = (time) => left + ((Math.min(Math.max(time, from), to) - from) / (to - from)) * (width - left);
+  const style = { fill: theme.colors.text.primary, fontSize: 12 };
+  return (
+    <svg width={width} height={height}>
+      {rows.map(({ field, times, frame }, row) => (
+        <g key={row} transform={`translate(0 ${row * high})`}>
+          <text x={left - 8} y={high / 2 + 4} textAnchor="end" style={style}>{data.getFieldDisplayName(field, frame, frames)}</text>
+          {[...field.values].map((value, at) => (value === null ? null : (
+            <rect key={at} x={place(times[at])} y={2} height={high - 4} fill={field.display(value).color}
+              width={Math.max(place(times[at + 1] ?? times[at]) - place(times[at]), 1)} />
+          )))}
+        </g>
+      ))}
+      {[from, (from + to) / 2, to].map((time, at) => (
+        <text key={at} x={place(time)} y={height - 4} style={style} textAnchor={['start', 'middle', 'end'][at]}>
+          {data.dateTimeFormat(time, { format: 'D MMM HH:mm', timeZone: 'utc' })}
+        </text>
+      ))}
+    </svg>
+  );
+}
+
+const DRAWN = { stat: Stat, table: Sheet, timeseries: Lines, barchart: Bars, 'state-timeline': States };
 
 function Panel({ question, frames, board, theme, range, x, y, width, height }) {
   const { panel } = question;
@@ -67,7 +137,6 @@ function Panel({ question, frames, board, theme, range, x, y, width, height }) {
       <ui.PanelChrome title={panel.title} width={width} height={height}>
         {(inner, outer) => {
           if (empty) return <div className="empty">{panel.fieldConfig.defaults.noValue}</div>;
-          if (!Drawing) return <div className="empty">({panel.type}: not drawn here)</div>;
           return <Drawing {...{ question, frames, theme, range }} width={inner} height={outer} />;
         }}
       </ui.PanelChrome>
