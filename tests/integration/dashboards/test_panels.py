@@ -219,7 +219,7 @@ def test_only_predictions_that_failed_are_listed_with_their_times(filled: Filled
     """Before, each watched prediction had a row: "lasts: No", and the first sample as the time since when it failed."""
     run = 'experiment="2021 drift",cluster="drift",policy="easy",run="drift/easy"'
     start = 1_610_000_000 // EVERY * EVERY
-    states = {"longer": (0, 0, 0, 0), "shorter": (0, 1, 1, 0), "far": (0, 0, 1, 1), "half": (1, 1, 1, 1)}
+    states = {"double": (0, 0, 0, 0), "shorter": (0, 1, 1, 0), "longer": (0, 0, 1, 1), "half": (1, 1, 1, 1)}
     write(
         filled.store,
         "\n".join(
@@ -236,11 +236,11 @@ def test_only_predictions_that_failed_are_listed_with_their_times(filled: Filled
         query = query_of("drift", "Predictions that do not hold, and since when", legend)
         for row in answered(filled.store, query, chosen, start - EVERY, start + 3 * EVERY):
             listed[row["metric"]["failure"], legend] = int(float(row["value"][1]))
-    times = {name: (start + at * EVERY) * 1_000 for name, at in (("first", 0), ("far", 2), ("over", 3))}
-    shorter, half, far = (describe_drift("run_time", what) for what in ("shorter", "half", "far"))
+    times = {name: (start + at * EVERY) * 1_000 for name, at in (("first", 0), ("then", 2), ("over", 3))}
+    shorter, half, longer = (describe_drift("run_time", what) for what in ("shorter", "half", "longer"))
     assert listed == {
         (shorter, "lasts"): 0, (shorter, "until"): times["over"],
-        (far, "lasts"): 1, (far, "since"): times["far"],
+        (longer, "lasts"): 1, (longer, "since"): times["then"],
         (half, "lasts"): 1, (half, "since"): times["first"],
     }  # fmt: skip
 
