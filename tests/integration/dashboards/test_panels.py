@@ -219,7 +219,7 @@ def test_only_predictions_that_failed_are_listed_with_their_times(filled: Filled
     """Before, each watched prediction had a row: "lasts: No", and the first sample as the time since when it failed."""
     run = 'experiment="2021 drift",cluster="drift",policy="easy",run="drift/easy"'
     start = 1_610_000_000 // EVERY * EVERY
-    states = {"double": (0, 0, 0, 0), "shorter": (0, 1, 1, 0), "longer": (0, 0, 1, 1), "half": (1, 1, 1, 1)}
+    states = {"twice": (0, 0, 0, 0), "shorter": (0, 1, 1, 0), "longer": (0, 0, 1, 1), "half": (1, 1, 1, 1)}
     write(
         filled.store,
         "\n".join(
