@@ -6,6 +6,7 @@ predictions of the run corrects it (docs/algorithms.md#risk-of-being-cut).
 """
 
 import math
+from bisect import bisect_left
 from typing import Any, Final
 
 import numpy as np
@@ -163,15 +164,7 @@ class CutRisk:
 
         O(log(MAX_DURATION) · bins).
         """
-        low, high = 0, MAX_DURATION
-        while low + 1 < high:
-            middle = (low + high) // 2
-            if self.of(middle) <= risk:
-                high = middle
-            else:
-                low = middle
-
-        return high
+        return bisect_left(range(MAX_DURATION), True, lo=1, key=lambda time: self.of(time) <= risk)
 
 
 class CutRisks:

@@ -196,6 +196,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             # If one sample contains the other and both have the same size, they are the same.
             wider = [*record, *(coarser[span] for coarser in coarser_ones)]
             same = next((pair for pair in wider if pair is not None and pair[0] == count), None)
-            record.append(same or (count, sample.at(positions(count, PERCENTILES, self._settings.rank))))
+            places = positions(count, PERCENTILES, self._settings.rank)
+            record.append(same or (count, [sample[place] for place in places]))
 
         return record

@@ -83,9 +83,9 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             sample = self.history.sample(name, 0, job, x.time)
             count = len(sample)
             if count >= settings.minimum:
-                (share,) = sample.at(positions(count, (settings.percentile,), settings.rank))
+                (position,) = positions(count, (settings.percentile,), settings.rank)
                 return WalltimeAdjustment(
-                    adjusted_time=cut(x.requested_time, share, settings.threshold),
+                    adjusted_time=cut(x.requested_time, sample[position], settings.threshold),
                     observations=count,
                     key=name,
                     window=settings.window,

@@ -88,18 +88,7 @@ class JudgedFutures:
         bound = self._bounds.pop(job_number, None)
         if bound is None or not self._coverage.add(covered=wait <= bound):
             return ()
-        low, high = self._coverage.band
-        return (
-            Coverage(
-                grouping="futures",
-                queue=self.queue,
-                quantile=self._quantile,
-                revealed=self._coverage.revealed,
-                covered=self._coverage.share,
-                low=low,
-                high=high,
-            ),
-        )
+        return (self._coverage.message("futures", self.queue),)
 
     def withdraw(self, job_number: int) -> None:
         """Forget a job that leaves without starting."""

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from shadowtime.services.wait_bound.groups import MAX_QUEUES
+from shadowtime.services.wait_bound.bounder import MAX_QUEUES
 from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
 from shadowtime.shared.formatting import DAY
 from shadowtime.shared.kernels import Floats, FloatTable, kernel
