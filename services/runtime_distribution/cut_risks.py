@@ -176,8 +176,6 @@ class CutRisks:
 
     Nothing is learned before the first prediction with a histogram, and nothing from a job without a request.
 
-    Examples
-    --------
     >>> risks, masses = CutRisks(), (0.0,) * 14 + (1.0,)
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> prediction = RunTimePrediction(point=3000.0, observations=5, histogram=masses)
@@ -187,9 +185,7 @@ class CutRisks:
     >>> round(risks.of(job, prediction).of(3600), 2), risks.of(job, prediction).needed(0.05) > 3500
     (0.0, True)
 
-    References
-    ----------
-    docs/algorithms.md#risk-of-being-cut (Kuleshov 2018, section 3).
+    References: docs/algorithms.md#risk-of-being-cut (Kuleshov 2018, section 3).
     """
 
     def __init__(self) -> None:

@@ -30,8 +30,6 @@ class Empirical(SimilarJobs):
     A user without an ended job gets the histogram of all jobs. Before any job has ended, there is no prediction. Memory
     is bounded by users times window. A prediction is O(window + bins), an end O(window).
 
-    Examples
-    --------
     >>> from shadowtime.shared.messages.envelope import JobSubmitted
     >>> from shadowtime.shared.distributions.histogram import bin_of
     >>> predictor = Empirical(EmpiricalSettings(prior=0.5))
@@ -42,9 +40,8 @@ class Empirical(SimilarJobs):
     >>> [round(prediction.histogram[bin_of(value)], 2) for value in (5, 500)], prediction.observations
     ([0.65, 0.32], 3)
 
-    References
-    ----------
-    docs/algorithms.md#similar-jobs-of-a-user (Nissimov 2007, section 6, which names such distributions as future work).
+    References: docs/algorithms.md#similar-jobs-of-a-user (Nissimov 2007, section 6, which names such distributions as
+    future work).
     """
 
     name = "empirical"
@@ -92,8 +89,6 @@ class EmpiricalRequest(SimilarJobs):
     jobs. Memory is bounded by users times window and by the classes. A prediction is O(window + bins), an end
     O(window).
 
-    Examples
-    --------
     >>> from shadowtime.shared.messages.envelope import JobSubmitted
     >>> predictor = EmpiricalRequest(EmpiricalRequestSettings())
     >>> short = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=600, user_id=7)
@@ -104,10 +99,8 @@ class EmpiricalRequest(SimilarJobs):
     >>> [round(predictor.predict_one(job).point) for job in (short, long)]
     [94, 26672]
 
-    References
-    ----------
-    docs/algorithms.md#similar-jobs-of-a-user (Nadaraya 1964, for weights by likeness; Tsafrir 2007, section 3: recent
-    jobs of the same user are the most informative).
+    References: docs/algorithms.md#similar-jobs-of-a-user (Nadaraya 1964, for weights by likeness; Tsafrir 2007, section
+    3: recent jobs of the same user are the most informative).
     """
 
     name = "empirical-request"

@@ -144,8 +144,6 @@ class Gibbons(WindowedPredictor):
 
     Memory is bounded by `history`; a prediction is O(log processors), an end O(1).
 
-    Examples
-    --------
     >>> predictor = Gibbons(GibbonsSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, user_id=7, executable_number=3)
     >>> for processors, run_time in ((1, 100), (1, 120), (4, 60), (4, 80), (4, 70), (16, 40), (16, 50)):
@@ -154,9 +152,7 @@ class Gibbons(WindowedPredictor):
     >>> [round(predictor.predict_one(value).point, 3) for value in asked]
     [70.0, 69.101]
 
-    References
-    ----------
-    docs/algorithms.md#gibbons (Gibbons 1997; Smith 1999, section 2.2 and Table 3).
+    References: docs/algorithms.md#gibbons (Gibbons 1997; Smith 1999, section 2.2 and Table 3).
     """
 
     name = "gibbons"

@@ -75,8 +75,6 @@ class JobClasses:
     depth
         Number of kinds of classes to use, 1 to 3, the widest first.
 
-    Examples
-    --------
     >>> classes = JobClasses(forgetting=0.0)
     >>> short = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=60)
     >>> long = JobSubmitted(time=0, job_number=2, requested_processors=8, requested_time=86400)

@@ -43,24 +43,16 @@ def as_predicted(run_time: float, job: JobSubmitted, elapsed: int = 0) -> float:
 
 
 class PointOutlook(NamedTuple):
-    """The point of a prediction as of now, and what can change it.
-
-    Parameters
-    ----------
-    point
-        Expected run time in seconds, as in `RunTimePrediction`; None without a prediction.
-    groups
-        The groups of ended jobs on which the point depends.
-    until
-        The time run so far, in seconds, from which the point may differ if nothing is learned; None if it never does.
-    prediction
-        The whole prediction, if the point could not be computed alone.
-    """
+    """The point of a prediction as of now, and what can change it."""
 
     point: float | None
+    """Expected run time in seconds, as in `RunTimePrediction`; None without a prediction."""
     groups: tuple[Group, ...] = ()
+    """The groups of ended jobs on which the point depends."""
     until: int | None = None
+    """The time run so far, in seconds, from which the point may differ if nothing is learned; None if it never does."""
     prediction: RunTimePrediction | None = None
+    """The whole prediction, if the point could not be computed alone."""
 
     @classmethod
     def of(

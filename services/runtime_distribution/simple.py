@@ -52,8 +52,6 @@ class LastTwo(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
     A user with fewer than two ended jobs gets no prediction. Memory is two numbers for each of at most `MAX_OWNERS`
     users.
 
-    Examples
-    --------
     >>> predictor = LastTwo(OwnersSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> predictor.learn_one(job, 100)
@@ -61,9 +59,7 @@ class LastTwo(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
     >>> predictor.predict_one(job).point
     200.5
 
-    References
-    ----------
-    docs/algorithms.md#last-two (Tsafrir 2007, section 4).
+    References: docs/algorithms.md#last-two (Tsafrir 2007, section 4).
     """
 
     name = "last-two"
@@ -110,8 +106,6 @@ class QueueMaximum(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
 
     Jobs without a known queue form one queue. Memory is two numbers for each of at most `MAX_OWNERS` queues.
 
-    Examples
-    --------
     >>> predictor = QueueMaximum(OwnersSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, queue_number=2)
     >>> for run_time in (100, 3000, 200):
@@ -119,9 +113,7 @@ class QueueMaximum(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
     >>> predictor.predict_one(job).point
     3000.0
 
-    References
-    ----------
-    docs/algorithms.md#queue-maximum (Smith 1999, section 3, where the maximum is that of the whole log).
+    References: docs/algorithms.md#queue-maximum (Smith 1999, section 3, where the maximum is that of the whole log).
     """
 
     name = "queue-maximum"
@@ -203,8 +195,6 @@ class ClassMeanSigma(WindowedPredictor):
     A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`; a prediction and an end
     are O(1).
 
-    Examples
-    --------
     >>> predictor = ClassMeanSigma(OwnerClassSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for run_time in (100, 300, 200):
@@ -212,9 +202,7 @@ class ClassMeanSigma(WindowedPredictor):
     >>> predictor.predict_one(job).point
     350.0
 
-    References
-    ----------
-    docs/algorithms.md#classes-of-a-users-jobs (Mu'alem 2001, section 5).
+    References: docs/algorithms.md#classes-of-a-users-jobs (Mu'alem 2001, section 5).
     """
 
     name = "class-mean-sigma"
@@ -270,8 +258,6 @@ class ClassP90(WindowedPredictor):
     A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`. A prediction is O(1), an
     end O(log history) comparisons and a move of O(history) bytes.
 
-    Examples
-    --------
     >>> predictor = ClassP90(OwnerClassSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for run_time in range(100, 1100, 100):
@@ -279,9 +265,7 @@ class ClassP90(WindowedPredictor):
     >>> predictor.predict_one(job).point
     900.0
 
-    References
-    ----------
-    docs/algorithms.md#classes-of-a-users-jobs (Nissimov 2007, section 1).
+    References: docs/algorithms.md#classes-of-a-users-jobs (Nissimov 2007, section 1).
     """
 
     name = "class-p90"

@@ -73,8 +73,6 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
     O(schemes + histories * log n) for each submission and each end. Memory is that of the windows and, for each job
     in the system, a number per scheme.
 
-    Examples
-    --------
     >>> adjuster = Auto(AutoSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for _ in range(100):
@@ -83,9 +81,8 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
     >>> adjuster.predict_one(job).adjusted_time
     2520
 
-    References
-    ----------
-    docs/algorithms.md#automatic-adjustment (beyond Tang 2013, who choose one scheme for a machine in hindsight).
+    References: docs/algorithms.md#automatic-adjustment (beyond Tang 2013, who choose one scheme for a machine in
+    hindsight).
     """
 
     name = "auto"

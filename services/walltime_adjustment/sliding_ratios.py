@@ -96,8 +96,6 @@ class SlidingRatios:
     most
         Maximum number of jobs that are kept, the latest ones, however long the windows are.
 
-    Examples
-    --------
     >>> ratios, job = SlidingRatios(["user"], [100.0]), Traits(user=7, project=None, request=60)
     >>> for time, ratio in [(10, 0.5), (20, 0.1), (90, 0.9)]:
     ...     ratios.add(job, time, ratio)

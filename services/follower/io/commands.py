@@ -57,11 +57,8 @@ class Commands:
     async def file(self, *command: str, seconds: float | None = None) -> AsyncIterator[Path]:
         """Yield a temporary file with the output of a command.
 
-        Raises
-        ------
-        FollowError
-            If the command cannot be run, fails, prints too much or does not answer in time. The message has the last
-            line of its error output.
+        Raise `FollowError` if the command cannot be run, fails, prints too much or does not answer in time. The message
+        has the last line of its error output.
         """
         with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
             out, err = Path(folder) / "out", Path(folder) / "err"

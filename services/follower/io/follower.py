@@ -92,10 +92,8 @@ class Follower:
     async def follow(self) -> None:
         """Follow until cancelled, or until the source has ended.
 
-        Raises
-        ------
-        FollowError
-            If the log of the run has other settings or lacks its beginning, or another follower publishes the run.
+        Raise `FollowError` if the log of the run has other settings or lacks its beginning, or another follower
+        publishes the run.
         """
         backoff = Backoff(0.1, 10.0)
         renewing = create_task(self.renew())

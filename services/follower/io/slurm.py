@@ -226,10 +226,8 @@ class SlurmSource(Mirrored):
     async def _believed_jobs(self, machine: SlurmNodes) -> Sequence[JobObservation]:
         """Return the jobs of squeue.
 
-        Raises
-        ------
-        ContradictionError
-            If sinfo has allocated processors, before and after, on nodes on which squeue shows no job.
+        Raise `ContradictionError` if sinfo has allocated processors, before and after, on nodes on which squeue shows
+        no job.
         """
         jobs = await self._asked.jobs(machine)
         bare = _held(machine) - {node for nodes in jobs.node_lists for node in squeue.hosts_of(nodes)}

@@ -83,10 +83,7 @@ class Tailed(Mirrored, ABC):
     def read(self, text: str) -> ParsedLine:
         """Return the content of a line.
 
-        Raises
-        ------
-        ValueError
-            If the line is invalid. The message says why.
+        Raise `ValueError` if the line is invalid. The message says why.
         """
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:

@@ -100,10 +100,7 @@ _instant = Instants(zone_of(None))
 def observations_of(text: str, tiers: Mapping[str, int], end: str) -> list[JobObservation]:
     """Return the observations in the output of `squeue`; see `observations_of_rows`.
 
-    Raises
-    ------
-    FollowError
-        If the output is cut off, or a value is invalid. The message names the job and the field.
+    Raise `FollowError` if the output is cut off, or a value is invalid. The message names the job and the field.
     """
     return observations_of_rows(rows_of(text, end), tiers)
 
@@ -240,10 +237,7 @@ def _guessed(observation: JobObservation, exit_code: int) -> Outcome:
 def nodes_of(text: str) -> list[Node]:
     """Return the nodes in the output of sinfo; see `nodes_of_rows`.
 
-    Raises
-    ------
-    FollowError
-        If the output is cut off, or a value is invalid. The message names the node.
+    Raise `FollowError` if the output is cut off, or a value is invalid. The message names the node.
     """
     return nodes_of_rows(_rows(text))
 

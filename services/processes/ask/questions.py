@@ -168,10 +168,7 @@ def read_question(parameters: Mapping[str, object]) -> Question:
 def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:
     """Return the question in `parameters`, as an instance of `model`.
 
-    Raises
-    ------
-    Unanswerable
-        If a parameter is missing, unknown or out of range. The error names it.
+    Raise `Unanswerable` if a parameter is missing, unknown or out of range. The error names it.
     """
     parameters = _renamed(parameters, model)
     try:

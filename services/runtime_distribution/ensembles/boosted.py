@@ -111,8 +111,6 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     Memory is bounded by `history` and by the jobs in the system. An event is O(1), but O(`CELLS`) while trees are
     grown. A prediction is O(trees · leaves).
 
-    Examples
-    --------
     >>> boosted = Boosted(BoostedSettings(history=500, trees=20, rounds=5))
     >>> for number in range(400):
     ...     user, time = number % 2, 1000 * number
@@ -125,9 +123,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     >>> 60 <= prediction.point < 300, prediction.at_request < 0.01
     (True, True)
 
-    References
-    ----------
-    docs/algorithms.md#boosted-trees (Friedman 2001; Ke 2017; Lucchese 2015).
+    References: docs/algorithms.md#boosted-trees (Friedman 2001; Ke 2017; Lucchese 2015).
     """
 
     name = "boosted"

@@ -161,8 +161,6 @@ class JobGroups:
     most
         Maximum number of groups. The least recently updated group is evicted.
 
-    Examples
-    --------
     >>> groups, job = JobGroups(100), RememberedJob(-1, 3600, 4, 7, 2, -1, 1, -1)
     >>> groups.submitted(job, now=0)
     >>> groups.started(job, now=10)

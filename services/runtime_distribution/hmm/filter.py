@@ -109,9 +109,7 @@ def forward(likelihoods: FloatTable, transition: FloatTable, prior: Floats) -> F
 
     O(slices states²).
 
-    References
-    ----------
-    docs/algorithms.md#hidden-markov-model (Rabiner 1989, section III-A).
+    References: docs/algorithms.md#hidden-markov-model (Rabiner 1989, section III-A).
 
     >>> forward(np.log([[0.5, 0.25]]), np.eye(2), np.array([0.5, 0.5])).round(6).tolist()
     [[0.666667, 0.333333]]

@@ -104,8 +104,6 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
     new slice O(bins + states²). Learning takes O(history states (bins + states)), which `MAX_LEARNED` limits to a few
     milliseconds. A jump in time costs O(states²) for each skipped slice, at most for the slices of `history`.
 
-    Examples
-    --------
     >>> predictor = Hmm(HmmSettings(states=2))
     >>> for number in range(1000):  # half a day of short jobs, half a day of long ones
     ...     job = JobSubmitted(time=number * 1800, job_number=number, requested_processors=1, requested_time=36000)
@@ -117,9 +115,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
     970 (506, 336)
     990 (8579, 336)
 
-    References
-    ----------
-    docs/algorithms.md#hidden-markov-model (Nissimov 2007, section 3).
+    References: docs/algorithms.md#hidden-markov-model (Nissimov 2007, section 3).
     """
 
     name = "hmm"

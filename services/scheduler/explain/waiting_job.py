@@ -23,21 +23,15 @@ from shadowtime.shared.messages import MAX_NAMED_JOBS, Ahead, Refused, Shadow, c
 
 @dataclass
 class ServiceOrder:
-    """The waiting jobs of a pool, as rows in the order of service. Jobs whose start is decided count as running.
-
-    Parameters
-    ----------
-    known
-        Whether the policy serves in this order. If not, the jobs are in order of arrival.
-    heads
-        Number of first jobs that fit together into the free resources. A pass would start them.
-    """
+    """The waiting jobs of a pool, as rows in the order of service. Jobs whose start is decided count as running."""
 
     rows: Integers
     known: bool
+    """Whether the policy serves in this order. If not, the jobs are in order of arrival."""
     idle: Integers
     busy: PassState
     heads: int
+    """Number of first jobs that fit together into the free resources. A pass would start them."""
     job_numbers: Integers
 
     @cached_property

@@ -64,8 +64,6 @@ class CalibratedStarts:
 
     O(waiting jobs * levels) for each forecast, O(levels) for each start; memory O(waiting jobs).
 
-    Examples
-    --------
     >>> starts = CalibratedStarts()
     >>> for number in range(500):
     ...     _ = starts.tell(number, 1_000 * number, tuple((level, 600 + round(60 * level)) for level in LEVELS))
@@ -73,9 +71,7 @@ class CalibratedStarts:
     >>> dict(starts.shifted(tuple((level, 600 + round(60 * level)) for level in LEVELS)))[0.5]
     900
 
-    References
-    ----------
-    docs/algorithms.md#calibrated-starts (Angelopoulos 2025, for the constant step).
+    References: docs/algorithms.md#calibrated-starts (Angelopoulos 2025, for the constant step).
     """
 
     def __init__(self) -> None:

@@ -145,9 +145,7 @@ class Guarded(Policy):
     than `threshold`, candidates are planned with their requests, too. O(queue log queue + running log running) per
     pass.
 
-    References
-    ----------
-    docs/ordering.md#guards (ours; for EASY: Lifka 1995).
+    References: docs/ordering.md#guards (ours; for EASY: Lifka 1995).
     """
 
     name = "guarded"

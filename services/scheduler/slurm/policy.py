@@ -126,9 +126,7 @@ class Slurm(Policy):
     the next pass that could start a job. O(queue * (queue + running)) for each pass of backfill, O(queue log queue) for
     each pass of the main scheduler, O(jobs + accounts) for each `calc_period`.
 
-    References
-    ----------
-    docs/algorithms.md#slurm (Slurm 22.05).
+    References: docs/algorithms.md#slurm (Slurm 22.05).
     """
 
     name = "slurm"

@@ -1,8 +1,6 @@
 """Priorities of Slurm's multifactor plugin: the known jobs, their owners, and the factors of their priorities.
 
-References
-----------
-docs/algorithms.md#slurm (Slurm 22.05, `src/plugins/priority/multifactor`).
+References: docs/algorithms.md#slurm (Slurm 22.05, `src/plugins/priority/multifactor`).
 """
 
 from collections.abc import Iterator

@@ -89,9 +89,7 @@ def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -
 def leader(losses: Floats, perturbations: Floats) -> int:
     """Return the member of least loss, after adding the random perturbations. These are drawn once for the run.
 
-    References
-    ----------
-    docs/ordering.md#the-choice (Kalai 2005, section 2: follow the lazy leader).
+    References: docs/ordering.md#the-choice (Kalai 2005, section 2: follow the lazy leader).
 
     >>> leader(np.array([0.0, -0.5, -0.51]), np.array([0.0, 0.0, 0.02]))
     1
@@ -115,9 +113,7 @@ class Tuned(Policy):
     O(queue log queue + running log running) per pass, and as much for each instant of
     each simulated machine.
 
-    References
-    ----------
-    docs/ordering.md#a-policy-that-tunes-itself (ours; the choice: Kalai 2005).
+    References: docs/ordering.md#a-policy-that-tunes-itself (ours; the choice: Kalai 2005).
     """
 
     name = "tuned"

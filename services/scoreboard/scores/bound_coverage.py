@@ -47,8 +47,6 @@ class CoverageSums:
     quantile
         The share of jobs that should wait no longer than their bounds.
 
-    Examples
-    --------
     >>> sums = CoverageSums(quantile=0.5)
     >>> sums.add(bound=100, wait=90)
     >>> sums.add(bound=200, wait=250)

@@ -74,9 +74,7 @@ class PredictionWorkload:
     >>> scores.submissions.mean_absolute_error, scores.passes.mean_absolute_error
     (40.0, 25.0)
 
-    References
-    ----------
-    docs/algorithms.md#prediction-workloads (Smith 1999, section 2.1.4).
+    References: docs/algorithms.md#prediction-workloads (Smith 1999, section 2.1.4).
     """
 
     def __init__(self) -> None:

@@ -80,8 +80,6 @@ class OpenDays:
     (docs/twin.md#which-jobs-are-compared). An event costs O(1). Memory is O(jobs of these days): the last 31 days, and
     the lag of an exact shadow.
 
-    Examples
-    --------
     >>> days = OpenDays()
     >>> days.submitted(JobSubmitted(time=0, job_number=7, requested_processors=1, requested_time=60))
     >>> for which, start in ((REAL, 20), (SHADOW, 50)):

@@ -94,9 +94,7 @@ class FuturesBound(Bounder):
 
     A submission costs the simulation of the futures, plus O(8,000) and O(waiting jobs), all in compiled code.
 
-    References
-    ----------
-    docs/algorithms.md#bounds-from-futures (Smith 1999, section 3; Gibbs 2024).
+    References: docs/algorithms.md#bounds-from-futures (Smith 1999, section 3; Gibbs 2024).
     """
 
     name: ClassVar[str] = "futures"

@@ -31,9 +31,7 @@ class JudgedFutures:
     sources
         Number of sources: 2, or 3 with trees.
 
-    References
-    ----------
-    docs/algorithms.md#bounds-from-futures.
+    References: docs/algorithms.md#bounds-from-futures.
     """
 
     def __init__(self, queue: int | None, settings: HistorySettings, sources: int) -> None:

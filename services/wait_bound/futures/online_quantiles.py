@@ -113,8 +113,6 @@ class TrackedQuantiles:
     sources
         Number of sources.
 
-    Examples
-    --------
     >>> tracked = TrackedQuantiles((0.5, 0.9), sources=1)
     >>> for number in range(2000):
     ...     tracked.tell(number, 1_000.0 * number, np.log(np.array([[100.0], [200.0]]) + NEAR))
@@ -122,9 +120,7 @@ class TrackedQuantiles:
     >>> tracked.seconds(np.log(np.array([[100.0], [200.0]]) + NEAR)).round(-2).tolist()
     [500.0, 900.0]
 
-    References
-    ----------
-    docs/algorithms.md#tracked-quantiles (Gibbs 2024; Angelopoulos 2023).
+    References: docs/algorithms.md#tracked-quantiles (Gibbs 2024; Angelopoulos 2023).
     """
 
     def __init__(self, levels: tuple[float, ...], sources: int) -> None:

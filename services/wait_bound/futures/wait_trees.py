@@ -65,8 +65,6 @@ class WaitTrees:
     days
         Days of the log after which trees are regrown.
 
-    Examples
-    --------
     >>> trees = WaitTrees((0.5, 0.9), width=1, history=2_000, days=1)
     >>> for number in range(1_500):
     ...     trees.submit(number, np.array([number % 2], np.float32))
@@ -76,9 +74,7 @@ class WaitTrees:
     >>> [(np.exp(trees.quantiles(np.array([value], np.float32))) - NEAR).round(-1).tolist() for value in (0, 1)]
     [[6050.0, 6090.0], [650.0, 690.0]]
 
-    References
-    ----------
-    docs/algorithms.md#trees-on-the-queue (Friedman 2001; Ke 2017; Koenker 1978, for the loss).
+    References: docs/algorithms.md#trees-on-the-queue (Friedman 2001; Ke 2017; Koenker 1978, for the loss).
     """
 
     def __init__(self, levels: tuple[float, ...], width: int, history: int, days: int) -> None:

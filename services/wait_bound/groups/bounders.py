@@ -42,8 +42,6 @@ class BmbpBounds(Bounder):
     cluster and of the first `MAX_QUEUES` queues, and by `MAX_WAITS` for all of them. A submission or a start costs as
     much as in `QueueBounds`, for the cluster and for one queue.
 
-    Examples
-    --------
     >>> bounder = BmbpBounds(BoundSettings())
     >>> for number in range(100):
     ...     job = JobSubmitted(time=number, job_number=number, requested_processors=1, requested_time=60)
@@ -52,9 +50,7 @@ class BmbpBounds(Bounder):
     >>> [(value.grouping, value.bound) for value in bounder.predict_one(job)][:2]
     [('plain', 990), ('static', 990)]
 
-    References
-    ----------
-    docs/algorithms.md#wait-bounds (Brevik 2006, sections 3 and 4).
+    References: docs/algorithms.md#wait-bounds (Brevik 2006, sections 3 and 4).
     """
 
     name: ClassVar[str] = "bmbp"

@@ -166,12 +166,8 @@ def cut(
 
     O(jobs log jobs).
 
-    References
-    ----------
-    docs/algorithms.md#clustered-groups (Brevik 2006, sections 3.4 and 3.5).
+    References: docs/algorithms.md#clustered-groups (Brevik 2006, sections 3.4 and 3.5).
 
-    Examples
-    --------
     >>> cut(np.array([60, 120, 600, 1200]), np.array([10, 14, 100, 150]), offset=0.0, minimum_end=0)
     [120]
     """

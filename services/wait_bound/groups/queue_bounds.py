@@ -46,9 +46,7 @@ class Ensemble:
     >>> ensemble.chosen()
     0
 
-    References
-    ----------
-    docs/algorithms.md#ensemble (Brevik 2006, section 4.6, which proposes it; the forgetting is ours).
+    References: docs/algorithms.md#ensemble (Brevik 2006, section 4.6, which proposes it; the forgetting is ours).
     """
 
     def __init__(self, groupings: int, quantile: float) -> None:
