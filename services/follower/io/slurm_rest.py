@@ -67,7 +67,7 @@ class ByRest:
         path, nodes = await self._rows("slurm", "nodes")
         rows = slurm_json.sinfo_rows(nodes, partitions)
         try:
-            return SlurmNodes(squeue.nodes_of_rows(rows), squeue.tiers_of_rows(rows))
+            return SlurmNodes(squeue.nodes_of(rows), squeue.tiers_of(rows))
         except FollowError as error:
             raise _with_path(path, error) from None
 

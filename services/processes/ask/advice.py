@@ -204,7 +204,7 @@ class PredictedJob(NamedTuple):
     unadvised: str
     """The reason if no alternative is advised."""
     note: str | None = None
-    """What the answer does not consider."""
+    """Facts that the answer does not consider."""
 
 
 def _predicted(

@@ -95,7 +95,7 @@ class Clusters(NamedTuple):
     @property
     def log_likelihood(self) -> float:
         """Return the logarithm of the joint likelihood, each cluster with its own mean."""
-        return sum(log_likelihood(count, total) for count, total in self._pairs())
+        return sum(map(log_likelihood, self.counts.tolist(), self.totals.tolist()))
 
     @property
     def bic(self) -> float:
@@ -106,9 +106,6 @@ class Clusters(NamedTuple):
         """Return wider clusters. `lasts` has the index of the last member of each wider cluster, ascending."""
         firsts = np.concatenate(([0], lasts[:-1] + 1))
         return Clusters(self.ends[lasts], np.add.reduceat(self.counts, firsts), np.add.reduceat(self.totals, firsts))
-
-    def _pairs(self) -> list[tuple[int, float]]:
-        return list(zip(self.counts.tolist(), self.totals.tolist(), strict=True))
 
 
 def initial(values: Integers, waits: Floats | Integers, *, offset: float, minimum_end: int) -> Clusters:
