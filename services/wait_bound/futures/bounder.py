@@ -15,7 +15,6 @@ from shadowtime.services.wait_bound.bounder import (
     scopes_of,
 )
 from shadowtime.services.wait_bound.futures.calibration import JudgedFutures, levels
-from shadowtime.services.wait_bound.futures.online_quantiles import NEAR
 from shadowtime.services.wait_bound.futures.queue_features import OF_QUEUE
 from shadowtime.services.wait_bound.futures.recent_waits import OF_WAITS, NearestWaits, RecentWaits
 from shadowtime.services.wait_bound.futures.simulation import STEPS, MachineFutures
@@ -34,6 +33,7 @@ from shadowtime.shared.messages import (
 )
 from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import LastValue
+from shadowtime.shared.statistics import NEAR
 
 LONGEST = 30 * 86_400.0
 """Maximum wait in seconds in any future, also used if the job does not start in a future."""

@@ -8,11 +8,12 @@ import numpy as np
 from shadowtime.services.wait_bound.bounder import IssuedBounds
 from shadowtime.services.wait_bound.conformal import MIN_WAITS
 from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage
-from shadowtime.services.wait_bound.futures.online_quantiles import NEAR, TrackedQuantiles
+from shadowtime.services.wait_bound.futures.online_quantiles import TrackedQuantiles
 from shadowtime.services.wait_bound.settings import HistorySettings
 from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
 from shadowtime.shared.kernels import Floats, FloatTable
 from shadowtime.shared.messages import Coverage, JobSubmitted, WaitBound
+from shadowtime.shared.statistics import NEAR
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99)
 """Levels of the published quantiles of the wait, besides the quantile of the bound."""

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.wait_bound.futures.online_quantiles import NEAR
 from shadowtime.shared.distributions import (
     Fit,
     Growth,
@@ -20,6 +19,7 @@ from shadowtime.shared.distributions import (
     unpacked_rows,
 )
 from shadowtime.shared.kernels import Floats, FloatTable, Integers
+from shadowtime.shared.statistics import NEAR
 
 FEWEST = 1_000
 """Fewest waits on which trees are grown."""
