@@ -38,7 +38,7 @@ class QueueQuestion(FrozenModel):
     queue: OwnWord | None = Field(default=None, description="only jobs of this queue, by name or number")
 
 
-class QueueRow(FrozenModel):
+class NamedJob(FrozenModel):
     """A job of a queue, in the words of its cluster."""
 
     job_id: str = Field(description="the job in the words of its cluster")
@@ -47,7 +47,7 @@ class QueueRow(FrozenModel):
     partition: str = Field(description="its queue, by name or number")
 
 
-class WaitingRow(QueueRow):
+class WaitingRow(NamedJob):
     """A waiting job. Times are seconds of the log."""
 
     processors: Count = Field(description="processors that it requests")
@@ -61,7 +61,7 @@ class WaitingRow(QueueRow):
     site_reason: str = Field(default="", description="why it waits, as the site's own scheduler says; empty if unknown")
 
 
-class RunningRow(QueueRow):
+class RunningRow(NamedJob):
     """A running or suspended job. Times are seconds of the log."""
 
     processors: Count = Field(description="processors that it holds")
