@@ -7,10 +7,19 @@ from shadowtime.services.runtime_distribution.weighted_jobs import BEYOND, Simil
 from shadowtime.shared.spec import Price
 
 
-class EmpiricalSettings(RunTimeSettings):
-    """Settings of `Empirical`."""
+class WindowSettings(RunTimeSettings):
+    """Settings of predictors from each user's last jobs."""
 
     window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
+
+    def price(self) -> Price:
+        """Return the price of the users' last jobs."""
+        return price_of_users(self.window)
+
+
+class EmpiricalSettings(WindowSettings):
+    """Settings of `Empirical`."""
+
     prior: float = Field(
         2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs in that of the user"
     )
@@ -18,10 +27,6 @@ class EmpiricalSettings(RunTimeSettings):
         0.0, ge=0, lt=1, description="share of the weight of all earlier jobs that each ended job removes"
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
-
-    def price(self) -> Price:
-        """Return the price of the users' last jobs."""
-        return price_of_users(self.window)
 
 
 class Empirical(SimilarJobs):
@@ -56,10 +61,9 @@ class Empirical(SimilarJobs):
 LIKE = "weight of a job with another {0}; a job with the same {0} has weight 1"
 
 
-class EmpiricalRequestSettings(RunTimeSettings):
+class EmpiricalRequestSettings(WindowSettings):
     """Settings of `EmpiricalRequest`."""
 
-    window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
     prior: float = Field(
         2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs with similar request and size"
     )
@@ -75,10 +79,6 @@ class EmpiricalRequestSettings(RunTimeSettings):
         0.005, ge=0, lt=1, description="share of the weight of earlier jobs of a class that each ended job removes"
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
-
-    def price(self) -> Price:
-        """Return the price of the users' last jobs."""
-        return price_of_users(self.window)
 
 
 class EmpiricalRequest(SimilarJobs):
@@ -107,13 +107,5 @@ class EmpiricalRequest(SimilarJobs):
     Settings = EmpiricalRequestSettings
 
     def __init__(self, settings: EmpiricalRequestSettings) -> None:
-        weighting = Weighting(
-            settings.prior,
-            settings.recency,
-            settings.request,
-            settings.processors,
-            settings.executable,
-            settings.spread,
-            settings.scaled,
-        )
+        weighting = Weighting(*(getattr(settings, name) for name in Weighting._fields))
         super().__init__(settings.window, [weighting], settings.forgetting, 3, settings.beyond)

@@ -82,11 +82,8 @@ def longer_than(
 ) -> tuple[IntegerCube, Integers]:
     """Return the sums of the jobs that ran longer than `elapsed` seconds, by group and range of processors. O(count).
 
-    Parameters
-    ----------
-    jobs, count
-        Run time, processors, user and executable of the first `count` jobs, shape (4, at least `count`). Run times are
-        limited so that sums of squares do not overflow: with 20,000 jobs, to half a year.
+    `jobs` has run time, processors, user and executable of the first `count` jobs, shape (4, at least `count`). Run
+    times are limited so that sums of squares do not overflow: with 20,000 jobs, to half a year.
 
     Returns
     -------

@@ -24,11 +24,8 @@ def backed(counts: FloatTable) -> Floats:
 
     Each class is mixed with the next wider one, which has the weight `BACKING`.
 
-    Parameters
-    ----------
-    counts
-        Number of jobs in each bin, shape (classes, bins), widest class first. The widest class is smoothed by one more
-        count, spread evenly over all bins up to its last non-empty one.
+    `counts` has the number of jobs in each bin, shape (classes, bins), widest class first. The widest class is smoothed
+    by one more count, spread evenly over all bins up to its last non-empty one.
 
     >>> backed(np.array([[0.0, 2.0, 0.0], [20.0, 0.0, 0.0]])).round(3).tolist()
     [0.583, 0.417, 0.0]

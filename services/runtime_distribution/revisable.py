@@ -80,9 +80,9 @@ class Revisable(ABC):
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
         """Return the prediction for a job that has run for `elapsed` seconds, 0 if it waits; None if there is none."""
 
-    @abstractmethod
     def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
         """Return the point of `predict_one` for a job that has run for `elapsed` seconds, and what can change it."""
+        return PointOutlook.of(self.predict_one(x, elapsed), self.changed_by(x))
 
     @abstractmethod
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
@@ -122,10 +122,6 @@ class Conditioned(Revisable):
         limit = math.inf if x.requested_time is None else float(x.requested_time)
         mean = expected_run_time(np.array(prediction.histogram), float(elapsed), limit)
         return None if mean is None else prediction.replaced(point=as_predicted(mean, x, elapsed))
-
-    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
-        """Return the point of `predict_one`."""
-        return PointOutlook.of(self.predict_one(x, elapsed))
 
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
         """Return no groups: all predictions are made anew at every event."""

@@ -76,10 +76,6 @@ class LastTwo(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
             return None
         return RunTimePrediction(point=as_predicted(sum(last) / 2, x, elapsed), observations=2)
 
-    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
-        """Return the prediction, which depends on the last jobs of the user."""
-        return PointOutlook.of(self.predict_one(x, elapsed), self.changed_by(x))
-
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
         """Return the user as a group."""
         return () if x.user_id is None else ((x.user_id,),)
@@ -130,10 +126,6 @@ class QueueMaximum(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
         longest, ended = self._longest[x.queue_number]
         return RunTimePrediction(point=as_predicted(longest, x, elapsed), observations=ended)
 
-    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
-        """Return the prediction, which depends on the jobs of the queue."""
-        return PointOutlook.of(self.predict_one(x, elapsed), self.changed_by(x))
-
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
         """Return the queue as a group."""
         return ((),) if x.queue_number is None else ((x.queue_number,),)
@@ -179,6 +171,21 @@ class OwnerClassSettings(RememberingSettings):
         return None if UNKNOWN in key else key
 
 
+class OwnerClassPredictor(WindowedPredictor):
+    """A predictor from the job's class. A class with fewer than two ended jobs gets no prediction."""
+
+    Settings = OwnerClassSettings
+
+    def __init__(self, settings: OwnerClassSettings) -> None:
+        super().__init__(settings.history)
+        self._class_of = settings.class_of
+
+    def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:
+        """Return the class of the job."""
+        key = self._class_of(job)
+        return () if key is None else (key,)
+
+
 # The mean run time of a class of jobs plus 1.5 standard deviations: too long is preferred to too short.
 
 SIGMAS = 1.5
@@ -189,7 +196,7 @@ Sums = tuple[int, int, int]
 NOTHING: Sums = (0, 0, 0)
 
 
-class ClassMeanSigma(WindowedPredictor):
+class ClassMeanSigma(OwnerClassPredictor):
     """Predict the mean plus 1.5 standard deviations of the run times of the job's class.
 
     A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`; a prediction and an end
@@ -206,11 +213,9 @@ class ClassMeanSigma(WindowedPredictor):
     """
 
     name = "class-mean-sigma"
-    Settings = OwnerClassSettings
 
     def __init__(self, settings: OwnerClassSettings) -> None:
-        super().__init__(settings.history)
-        self._class_of = settings.class_of
+        super().__init__(settings)
         self._sums: dict[Key, Sums] = {}
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
@@ -221,11 +226,6 @@ class ClassMeanSigma(WindowedPredictor):
             return None
         sigma = math.sqrt((count * squares - total * total) / (count * (count - 1)))
         return RunTimePrediction(point=as_predicted(total / count + SIGMAS * sigma, x, elapsed), observations=count)
-
-    def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:
-        """Return the class of the job."""
-        key = self._class_of(job)
-        return () if key is None else (key,)
 
     def add(self, job: RememberedJob) -> None:
         """Add the newest job."""
@@ -252,7 +252,7 @@ class ClassMeanSigma(WindowedPredictor):
 SHARE = 0.9
 
 
-class ClassP90(WindowedPredictor):
+class ClassP90(OwnerClassPredictor):
     """Predict the 90th percentile of the run times of the job's class by nearest rank, so it is one of these run times.
 
     A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`. A prediction is O(1), an
@@ -269,11 +269,9 @@ class ClassP90(WindowedPredictor):
     """
 
     name = "class-p90"
-    Settings = OwnerClassSettings
 
     def __init__(self, settings: OwnerClassSettings) -> None:
-        super().__init__(settings.history)
-        self._class_of = settings.class_of
+        super().__init__(settings)
         self._run_times: dict[Key, array[int]] = {}
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
@@ -293,11 +291,6 @@ class ClassP90(WindowedPredictor):
         run_times, shorter = self._longer(x, elapsed)
         until = max(run_times[shorter], elapsed + 1) if shorter < len(run_times) else None
         return super().outlook(x, elapsed)._replace(until=until)
-
-    def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:
-        """Return the class of the job."""
-        key = self._class_of(job)
-        return () if key is None else (key,)
 
     def _longer(self, x: JobSubmitted, elapsed: int) -> tuple[Sequence[int], int]:
         """Return the run times of the job's class in order, and the number of those not longer than `elapsed`."""

@@ -137,11 +137,8 @@ class LiveSource(Source, Protocol):
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
         """Connect to the cluster, and return the opening of the run.
 
-        Parameters
-        ----------
-        opened
-            None for a new run. If the stored state of a run is lost, but its log is left: the first event of the log.
-            The caller then passes the other events of the log to `published`.
+        `opened` is None for a new run. If the stored state of a run is lost, but its log is left, it is the first event
+        of the log. The caller then passes the other events of the log to `published`.
 
         Raise `FollowError` if the cluster cannot be reached, or is not the one of `opened`.
         """

@@ -33,10 +33,7 @@ MAX_OUTPUT = 2**30
 class Commands:
     """Runner of commands, on this machine or `via` another command, such as `ssh login`.
 
-    Parameters
-    ----------
-    seconds
-        Timeout after which a command is killed.
+    After `seconds`, a command is killed.
     """
 
     def __init__(self, via: Sequence[str] = (), seconds: float = 60.0) -> None:

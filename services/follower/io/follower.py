@@ -62,10 +62,7 @@ CLAIM = 10
 class Follower:
     """The follower of one run.
 
-    Parameters
-    ----------
-    opened
-        Settings of the run. The source replaces the machine and the times in it.
+    `opened` has the settings of the run. The source replaces the machine and the times in it.
     """
 
     def __init__(

@@ -29,10 +29,7 @@ class NotThere(FollowError):
 class Slurmrestd:
     """Client of one slurmrestd.
 
-    Parameters
-    ----------
-    options
-        Address, user and timeout. The token is read anew for each request, as tokens expire.
+    The options give address, user and timeout. The token is read anew for each request, as tokens expire.
 
     Raise `SettingsError` if the address is invalid, or there is no token in its file.
     """

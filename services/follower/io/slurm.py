@@ -43,10 +43,7 @@ class Waker:
     The listener only signals that a message arrived. The follower then polls. A message may be lost or arrive twice.
     Slurm sends no message for a submission.
 
-    Parameters
-    ----------
-    place
-        HOST:PORT/TOPIC, or several topics with commas between them.
+    `place` is HOST:PORT/TOPIC, or several topics with commas between them.
     """
 
     def __init__(self, place: str) -> None:

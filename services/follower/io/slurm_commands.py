@@ -62,10 +62,8 @@ class SlurmClient(Protocol):
 class ByCommands:
     """A `SlurmClient` that runs commands, one at a time.
 
-    Parameters
-    ----------
-    options
-        The command by which all commands are run (`via`), and the timeout. The timeout of sacct is 20 times as long.
+    The options give the command by which all commands are run (`via`), and the timeout. The timeout of sacct is 20
+    times as long.
     """
 
     def __init__(self, options: FollowOptions) -> None:

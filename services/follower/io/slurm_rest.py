@@ -36,10 +36,7 @@ EARLIEST = 1_000_000
 class ByRest:
     """A `SlurmClient` that asks slurmrestd, one request at a time.
 
-    Parameters
-    ----------
-    options
-        Address, user and timeout. The timeout of a request of accounting is 20 times as long.
+    The options give address, user and timeout. The timeout of a request of accounting is 20 times as long.
     """
 
     def __init__(self, options: FollowOptions) -> None:

@@ -53,10 +53,7 @@ class ParsedLine(NamedTuple):
 class Tailed(Mirrored, ABC):
     """Base class of a source that reads the lines which one cluster writes.
 
-    Parameters
-    ----------
-    options
-        Options with the file or folder (`place`) and the machine (`pools`).
+    The options give the file or folder (`place`) and the machine (`pools`).
     """
 
     seen_once: ClassVar[bool] = True

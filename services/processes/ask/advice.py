@@ -126,10 +126,7 @@ class Advice(FrozenModel):
 class Advising:
     """Adviser on jobs, from the states of three stages. `as_of` has a position for each state, as each is read alone.
 
-    Parameters
-    ----------
-    run_times, bounds, starts
-        The answers of stages `runtime_distribution`, `wait_bound` and `scheduler`.
+    The answers are those of stages `runtime_distribution`, `wait_bound` and `scheduler`.
     """
 
     def __init__(self, run_times: Answers, bounds: Answers, starts: Answers) -> None:

@@ -182,10 +182,7 @@ class ClusterWords:
     def place(self, asked: FrozenModel, opened: ClusterOpened, *, one_pool: bool = False) -> JobPlace:
         """Return the owner and the place of the job in a question, as numbers of the log.
 
-        Parameters
-        ----------
-        one_pool
-            Whether the pool must be known: the answer is about one pool.
+        `one_pool` tells whether the pool must be known: the answer is about one pool.
 
         Raise `Unanswerable` if a name is not known, or if the pool must be known and is not.
         """

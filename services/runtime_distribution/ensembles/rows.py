@@ -46,10 +46,7 @@ class KnownAtSubmission(NamedTuple):
 class JobRows:
     """Builder of the rows of jobs, from groups of similar jobs, experts and templates.
 
-    Parameters
-    ----------
-    history
-        Number of ended jobs that templates store, and maximum number of groups.
+    `history` is the number of ended jobs that templates store, and the maximum number of groups.
 
     >>> rows = JobRows(history=100)
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)

@@ -68,10 +68,8 @@ def add_unfinished(likelihoods: FloatTable, slices: Integers, elapsed: Floats, e
     Within a bin the logarithm of the run time is uniform; bin 0 is not divided. If the probability is 0, nothing is
     added. The probability is then 0 in all states, because a learned model has the same longest run time in all states.
 
-    Parameters
-    ----------
-    slices, elapsed
-        The row of the slice in which each running job arrived, and the seconds that it has run; shape (jobs,).
+    `slices` and `elapsed` have the row of the slice in which each running job arrived, and the seconds that it has run;
+    shape (jobs,).
 
     O(states (bins + jobs)).
 

@@ -154,10 +154,7 @@ def waiting(
 def shadow_behind(pool: PoolScheduler, head: int, row: int, line: ServiceOrder) -> Shadow | None:
     """Return the head's reservation; None if the policy does not backfill as EASY does. O(running log running).
 
-    Parameters
-    ----------
-    head, row
-        Rows of the queue: the first job that does not fit, and the job to explain.
+    `head` and `row` are rows of the queue: the first job that does not fit, and the job to explain.
     """
     policy, queue, busy = pool.policy, pool.queue, line.busy
     if not policy.as_easy:

@@ -68,10 +68,8 @@ class WhatIf:
 
         The list is empty if neither is found, or if more than `MAX_QUEUE` jobs wait.
 
-        Parameters
-        ----------
-        shortest
-            Seconds until the shadow time of the head, the first request to try; None without a shadow time.
+        `shortest` is the first request to try: the seconds until the shadow time of the head; None without a shadow
+        time.
         """
         queue = self._pool.queue
         row = queue.row(number)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.shared.kernels import Floats, FloatTable, JobRows, kernel
+from shadowtime.shared.kernels import Floats, FloatTable, NumberedRows, kernel
 from shadowtime.shared.statistics import NEAR, seconds_of
 
 # Levels of the quantiles of a wait.
@@ -73,7 +73,7 @@ class CalibratedStarts:
 
     def __init__(self) -> None:
         self.shifts: FloatTable = np.zeros((2, COUNT))
-        self._forecasts = JobRows(OPEN + COUNT)
+        self._forecasts = NumberedRows(OPEN + COUNT)
 
     def tell(self, job_number: int, now: int, within: Within) -> Within:
         """Return the calibrated quantiles of a submitted job, and keep its forecast to learn from its wait."""
@@ -116,7 +116,7 @@ class CalibratedStarts:
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state that `snapshot` returned."""
         self.shifts = np.array(state["shifts"])
-        self._forecasts = JobRows(OPEN + COUNT, state["numbers"], state["told"])
+        self._forecasts = NumberedRows(OPEN + COUNT, state["numbers"], state["told"])
 
 
 def _logs(within: Within) -> Floats:

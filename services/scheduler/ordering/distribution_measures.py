@@ -136,10 +136,7 @@ class RunTimeMeasures:
 
     A job without a distribution runs as predicted. O(jobs) for each pass, and O(bins) for each new job.
 
-    Parameters
-    ----------
-    taus
-        Probabilities for which `outlasted` returns times.
+    `taus` are the probabilities for which `outlasted` returns times.
     """
 
     def __init__(self, taus: tuple[float, ...] = ()) -> None:

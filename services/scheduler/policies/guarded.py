@@ -80,10 +80,7 @@ def decisions_of(now: int, queue: Queue, planned: Integers, result: Pass) -> lis
 class GuardedPass:
     """A scheduling pass with one configuration: its orders, run times and guards. It keeps caches, but no state.
 
-    Parameters
-    ----------
-    predicted
-        Whether candidates are planned with their predictions. If not, they are planned with their requests.
+    If `predicted`, candidates are planned with their predictions. If not, they are planned with their requests.
     """
 
     def __init__(self, settings: GuardedSettings, *, predicted: bool = True) -> None:

@@ -41,10 +41,7 @@ class Times:
     done when it was due, so the intervals between passes stay those of Slurm. `pass_requested` is whether the policy
     has asked for the next pass. In a recorded log, a requested pass is made at the next event.
 
-    Parameters
-    ----------
-    settings
-        Settings of the site.
+    `settings` are the settings of the site.
     """
 
     def __init__(self, settings: SlurmSettings) -> None:

@@ -112,10 +112,7 @@ class Priorities:
 
         O(waiting log waiting) after a change of the known jobs or with strangers, else O(1).
 
-        Parameters
-        ----------
-        strangers
-            Further jobs that wait, by number.
+        `strangers` are further jobs that wait, by number.
         """
         if self._places is None or strangers:
             waiting = {number: job for number, job in self.jobs.items() if job.state == WAITING} | strangers

@@ -69,10 +69,7 @@ def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -
     waits. If the longest wait exceeds its guard, the logarithm of their ratio is added. The same holds for the worst
     user.
 
-    Parameters
-    ----------
-    totals, waits, counts
-        See `add_results`.
+    For the parameters, see `add_results`.
     """
     first = totals[0]
     shares = np.where(first > 0, totals / np.where(first > 0, first, 1.0), 1.0)

@@ -42,10 +42,7 @@ class Bound(NamedTuple):
 class CoverageSums:
     """Running sums over the bounds of one kind; memory is constant.
 
-    Parameters
-    ----------
-    quantile
-        The share of jobs that should wait no longer than their bounds.
+    `quantile` is the share of jobs that should wait no longer than their bounds.
 
     >>> sums = CoverageSums(quantile=0.5)
     >>> sums.add(bound=100, wait=90)

@@ -97,10 +97,7 @@ def _opening(envelope: Envelope) -> ClusterOpened:
 class ShadowSource:
     """One policy beside a real run; a `LiveSource`.
 
-    Parameters
-    ----------
-    of
-        The shadow: its cluster, its runs and its settings.
+    `of` has the cluster, the runs and the settings of the shadow.
     """
 
     name: ClassVar[str] = "shadow"

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
-from shadowtime.shared.kernels import Floats, FloatTable, JobRows, kernel
+from shadowtime.shared.kernels import Floats, FloatTable, NumberedRows, kernel
 from shadowtime.shared.statistics import NEAR, seconds_of
 
 STEPS = np.array([0.003, 0.01, 0.03])
@@ -126,15 +126,12 @@ class TrackedQuantiles:
         self.shifts: FloatTable = np.zeros((len(levels), experts))
         self.weights: FloatTable = np.full((len(levels), experts), 1.0 / experts)
         self._squares: Floats = np.ones(len(levels))
-        self._jobs = JobRows(FORECAST + 2 * self.shifts.size)
+        self._jobs = NumberedRows(FORECAST + 2 * self.shifts.size)
 
     def seconds(self, quantiles: FloatTable) -> Floats:
         """Return the mixture of the experts' quantiles, as of now, in seconds; shape (levels,), ascending.
 
-        Parameters
-        ----------
-        quantiles
-            Quantiles of the sources as log(wait + `NEAR`), shape (levels, sources).
+        `quantiles` are those of the sources as log(wait + `NEAR`), shape (levels, sources).
         """
         return np.maximum.accumulate(seconds_of((self.weights * self._forecasts(quantiles)).sum(axis=1)))
 
@@ -175,4 +172,4 @@ class TrackedQuantiles:
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
         self.shifts, self.weights, self._squares, jobs = (unpacked_numbers(numbers) for numbers in state["tables"])
-        self._jobs = JobRows(FORECAST + 2 * self.shifts.size, state["numbers"], jobs)
+        self._jobs = NumberedRows(FORECAST + 2 * self.shifts.size, state["numbers"], jobs)

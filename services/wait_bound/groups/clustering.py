@@ -30,10 +30,7 @@ def merge_order(counts: Integers, totals: Floats) -> Integers:
     The next pair of neighbours to be merged is the one that lowers the joint likelihood least; of equals, the lowest.
     So the last k - 1 entries of the result are the upper ends of all but the last of k clusters.
 
-    Parameters
-    ----------
-    counts, totals
-        The number of waits and their sum for each cluster, lowest first; shape (clusters,).
+    `counts` and `totals` have the number of waits and their sum for each cluster, lowest first; shape (clusters,).
 
     O(clusters log clusters), by a heap of pairs. Pairs that have changed since they were pushed are skipped.
 

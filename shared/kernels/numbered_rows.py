@@ -7,10 +7,10 @@ import numpy as np
 from shadowtime.shared.kernels.arrays import Floats, FloatTable
 
 
-class JobRows:
+class NumberedRows:
     """A row of numbers for each job, without gaps. O(columns) for each change.
 
-    >>> rows = JobRows(2)
+    >>> rows = NumberedRows(2)
     >>> for number in (7, 8, 9):
     ...     rows.add(number, np.array([number, 0.5]))
     >>> rows.remove(7)
