@@ -9,65 +9,43 @@ from shadowtime.shared.errors import SettingsError
 
 @dataclass(frozen=True)
 class FollowOptions:
-    """Options of a follower: access to the cluster, and the extent of its log.
-
-    Parameters
-    ----------
-    history
-        Seconds of the cluster's past that are published first.
-    every
-        Seconds between two polls of the cluster.
-    timeout
-        Seconds after which a command or request without an answer is ended; 20 times as many for accounting.
-    patience
-        Seconds for which the log waits for facts that are not known yet.
-    via
-        A command by which all commands are run, such as `ssh login`.
-    rest
-        Address of slurmrestd, which replaces the commands: http(s)://HOST:PORT or unix:/path/to/socket.
-    rest_token_file
-        File with the token for slurmrestd.
-    rest_user
-        Owner of that token. By default it is the user who runs the follower.
-    slurm_cluster
-        Name in slurmdbd of the cluster to follow, if it is not the one of slurm.conf (`-M`).
-    jobcomp
-        Kafka topic, HOST:PORT/TOPIC, whose messages start a poll at once.
-    place
-        The file, or the folder of files, to which the cluster writes.
-    pools
-        File that describes the machine, in the format of `replay --pools`.
-    time_zone
-        Time zone of dates that do not state one.
-    token
-        Token of senders. If set, lines are also received over HTTP.
-    key
-        Key of hashes. If set, names of users, accounts, … are stored as keyed hashes only.
-    """
+    """Options of a follower: access to the cluster, and the extent of its log."""
 
     history: int = 0
+    """Seconds of the cluster's past that are published first."""
     every: float = 15.0
+    """Seconds between two polls of the cluster."""
     timeout: float = 60.0
+    """Seconds after which a command or request without an answer is ended; 20 times as many for accounting."""
     patience: int = 600
+    """Seconds for which the log waits for facts that are not known yet."""
     via: tuple[str, ...] = ()
+    """A command by which all commands are run, such as `ssh login`."""
     rest: str | None = None
+    """Address of slurmrestd, which replaces the commands: http(s)://HOST:PORT or unix:/path/to/socket."""
     rest_token_file: Path | None = None
+    """File with the token for slurmrestd."""
     rest_user: str | None = None
+    """Owner of that token. By default it is the user who runs the follower."""
     slurm_cluster: str | None = None
+    """Name in slurmdbd of the cluster to follow, if it is not the one of slurm.conf (`-M`)."""
     jobcomp: str | None = None
+    """Kafka topic, HOST:PORT/TOPIC, whose messages start a poll at once."""
     place: Path | None = None
+    """The file, or the folder of files, to which the cluster writes."""
     pools: Path | None = None
+    """File that describes the machine, in the format of `replay --pools`."""
     time_zone: str | None = None
+    """Time zone of dates that do not state one."""
     token: str | None = None
+    """Token of senders. If set, lines are also received over HTTP."""
     key: bytes | None = None
+    """Key of hashes. If set, names of users, accounts, … are stored as keyed hashes only."""
 
     def required(self, name: str) -> Path:
         """Return the path of an option that is required.
 
-        Raises
-        ------
-        SettingsError
-            If it was not set.
+        Raise `SettingsError` if it was not set.
         """
         path: Path | None = getattr(self, name)
         if path is None:

@@ -33,14 +33,13 @@ def live(
 
         from shadowtime.services.processes.ask import Gate
         from shadowtime.services.processes.live import serve_live
-        from shadowtime.services.shadows import shadows_of
         from shadowtime.shared.cli import start_logging
         from shadowtime.shared.streaming import read_settings
 
     settings = read_settings(context.args, "live")
     start_logging(settings.log_format, "live")
     gate = None if access is None else Gate.read(access)
-    asyncio.run(serve_live(settings, host, port, allow or (), shadows_of, gate))
+    asyncio.run(serve_live(settings, host, port, allow or (), gate))
 
 
 def main() -> None:

@@ -116,8 +116,6 @@ def _width() -> int:
 class Screen:
     r"""The screen of a terminal. Only the lines that have changed are written.
 
-    Examples
-    --------
     >>> written = []
     >>> screen = Screen(written.append)
     >>> screen.draw(["a", "b"]); screen.draw(["a", "c"])

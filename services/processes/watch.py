@@ -346,10 +346,7 @@ async def watch_topic(
 ) -> None:
     """Show the messages of a topic, for ever or until `count` of them were shown.
 
-    Raises
-    ------
-    BusError
-        If Kafka cannot be reached, or the topic does not exist.
+    Raise `BusError` if Kafka cannot be reached, or the topic does not exist.
     """
     choose = Filter(wanted, words)
     shown = 0

@@ -6,6 +6,7 @@ predictions of the run corrects it (docs/algorithms.md#risk-of-being-cut).
 """
 
 import math
+from bisect import bisect_left
 from typing import Any, Final
 
 import numpy as np
@@ -163,15 +164,7 @@ class CutRisk:
 
         O(log(MAX_DURATION) · bins).
         """
-        low, high = 0, MAX_DURATION
-        while low + 1 < high:
-            middle = (low + high) // 2
-            if self.of(middle) <= risk:
-                high = middle
-            else:
-                low = middle
-
-        return high
+        return bisect_left(range(MAX_DURATION), True, lo=1, key=lambda time: self.of(time) <= risk)
 
 
 class CutRisks:
@@ -183,8 +176,6 @@ class CutRisks:
 
     Nothing is learned before the first prediction with a histogram, and nothing from a job without a request.
 
-    Examples
-    --------
     >>> risks, masses = CutRisks(), (0.0,) * 14 + (1.0,)
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> prediction = RunTimePrediction(point=3000.0, observations=5, histogram=masses)
@@ -194,9 +185,7 @@ class CutRisks:
     >>> round(risks.of(job, prediction).of(3600), 2), risks.of(job, prediction).needed(0.05) > 3500
     (0.0, True)
 
-    References
-    ----------
-    docs/algorithms.md#risk-of-being-cut (Kuleshov 2018, section 3).
+    References: docs/algorithms.md#risk-of-being-cut (Kuleshov 2018, section 3).
     """
 
     def __init__(self) -> None:

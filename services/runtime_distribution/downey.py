@@ -162,8 +162,6 @@ class DowneyRunTimes(WindowedPredictor):
 class DowneyMean(DowneyRunTimes):
     """Predict the mean of the log-uniform distribution that fits the run times of the job's queue.
 
-    Examples
-    --------
     >>> predictor = DowneyMean(RememberingSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, queue_number=2)
     >>> for run_time in (60, 120, 600, 3600, 7200):
@@ -171,9 +169,7 @@ class DowneyMean(DowneyRunTimes):
     >>> round(predictor.predict_one(job).point), round(predictor.predict_one(job, elapsed=3600).point)
     (2692, 8921)
 
-    References
-    ----------
-    docs/algorithms.md#downey (Downey 1997; Smith 1999, section 2.2).
+    References: docs/algorithms.md#downey (Downey 1997; Smith 1999, section 2.2).
     """
 
     name = "downey-mean"
@@ -186,8 +182,6 @@ class DowneyMean(DowneyRunTimes):
 class DowneyMedian(DowneyRunTimes):
     """Predict the median of the log-uniform distribution that fits the run times of the job's queue.
 
-    Examples
-    --------
     >>> predictor = DowneyMedian(RememberingSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, queue_number=2)
     >>> for run_time in (60, 120, 600, 3600, 7200):
@@ -195,9 +189,7 @@ class DowneyMedian(DowneyRunTimes):
     >>> round(predictor.predict_one(job).point), round(predictor.predict_one(job, elapsed=3600).point)
     (645, 8031)
 
-    References
-    ----------
-    See `DowneyMean`.
+    References: see `DowneyMean`.
     """
 
     name = "downey-median"

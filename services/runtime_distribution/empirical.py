@@ -7,10 +7,19 @@ from shadowtime.services.runtime_distribution.weighted_jobs import BEYOND, Simil
 from shadowtime.shared.spec import Price
 
 
-class EmpiricalSettings(RunTimeSettings):
-    """Settings of `Empirical`."""
+class WindowSettings(RunTimeSettings):
+    """Settings of predictors from each user's last jobs."""
 
     window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
+
+    def price(self) -> Price:
+        """Return the price of the users' last jobs."""
+        return price_of_users(self.window)
+
+
+class EmpiricalSettings(WindowSettings):
+    """Settings of `Empirical`."""
+
     prior: float = Field(
         2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs in that of the user"
     )
@@ -19,10 +28,6 @@ class EmpiricalSettings(RunTimeSettings):
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
 
-    def price(self) -> Price:
-        """Return the price of the users' last jobs."""
-        return price_of_users(self.window)
-
 
 class Empirical(SimilarJobs):
     """Predict the histogram of the run times of the user's last ended jobs, mixed with some weight of all users' jobs.
@@ -30,8 +35,6 @@ class Empirical(SimilarJobs):
     A user without an ended job gets the histogram of all jobs. Before any job has ended, there is no prediction. Memory
     is bounded by users times window. A prediction is O(window + bins), an end O(window).
 
-    Examples
-    --------
     >>> from shadowtime.shared.messages.envelope import JobSubmitted
     >>> from shadowtime.shared.distributions.histogram import bin_of
     >>> predictor = Empirical(EmpiricalSettings(prior=0.5))
@@ -42,9 +45,8 @@ class Empirical(SimilarJobs):
     >>> [round(prediction.histogram[bin_of(value)], 2) for value in (5, 500)], prediction.observations
     ([0.65, 0.32], 3)
 
-    References
-    ----------
-    docs/algorithms.md#similar-jobs-of-a-user (Nissimov 2007, section 6, which names such distributions as future work).
+    References: docs/algorithms.md#similar-jobs-of-a-user (Nissimov 2007, section 6, which names such distributions as
+    future work).
     """
 
     name = "empirical"
@@ -59,10 +61,9 @@ class Empirical(SimilarJobs):
 LIKE = "weight of a job with another {0}; a job with the same {0} has weight 1"
 
 
-class EmpiricalRequestSettings(RunTimeSettings):
+class EmpiricalRequestSettings(WindowSettings):
     """Settings of `EmpiricalRequest`."""
 
-    window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
     prior: float = Field(
         2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs with similar request and size"
     )
@@ -79,10 +80,6 @@ class EmpiricalRequestSettings(RunTimeSettings):
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
 
-    def price(self) -> Price:
-        """Return the price of the users' last jobs."""
-        return price_of_users(self.window)
-
 
 class EmpiricalRequest(SimilarJobs):
     """Predict from the user's last jobs, weighted by request, size, executable and age, and from classes of all jobs.
@@ -92,8 +89,6 @@ class EmpiricalRequest(SimilarJobs):
     jobs. Memory is bounded by users times window and by the classes. A prediction is O(window + bins), an end
     O(window).
 
-    Examples
-    --------
     >>> from shadowtime.shared.messages.envelope import JobSubmitted
     >>> predictor = EmpiricalRequest(EmpiricalRequestSettings())
     >>> short = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=600, user_id=7)
@@ -104,23 +99,13 @@ class EmpiricalRequest(SimilarJobs):
     >>> [round(predictor.predict_one(job).point) for job in (short, long)]
     [94, 26672]
 
-    References
-    ----------
-    docs/algorithms.md#similar-jobs-of-a-user (Nadaraya 1964, for weights by likeness; Tsafrir 2007, section 3: recent
-    jobs of the same user are the most informative).
+    References: docs/algorithms.md#similar-jobs-of-a-user (Nadaraya 1964, for weights by likeness; Tsafrir 2007, section
+    3: recent jobs of the same user are the most informative).
     """
 
     name = "empirical-request"
     Settings = EmpiricalRequestSettings
 
     def __init__(self, settings: EmpiricalRequestSettings) -> None:
-        weighting = Weighting(
-            settings.prior,
-            settings.recency,
-            settings.request,
-            settings.processors,
-            settings.executable,
-            settings.spread,
-            settings.scaled,
-        )
+        weighting = Weighting(*(getattr(settings, name) for name in Weighting._fields))
         super().__init__(settings.window, [weighting], settings.forgetting, 3, settings.beyond)

@@ -82,11 +82,8 @@ def longer_than(
 ) -> tuple[IntegerCube, Integers]:
     """Return the sums of the jobs that ran longer than `elapsed` seconds, by group and range of processors. O(count).
 
-    Parameters
-    ----------
-    jobs, count
-        Run time, processors, user and executable of the first `count` jobs, shape (4, at least `count`). Run times are
-        limited so that sums of squares do not overflow: with 20,000 jobs, to half a year.
+    `jobs` has run time, processors, user and executable of the first `count` jobs, shape (4, at least `count`). Run
+    times are limited so that sums of squares do not overflow: with 20,000 jobs, to half a year.
 
     Returns
     -------
@@ -144,8 +141,6 @@ class Gibbons(WindowedPredictor):
 
     Memory is bounded by `history`; a prediction is O(log processors), an end O(1).
 
-    Examples
-    --------
     >>> predictor = Gibbons(GibbonsSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, user_id=7, executable_number=3)
     >>> for processors, run_time in ((1, 100), (1, 120), (4, 60), (4, 80), (4, 70), (16, 40), (16, 50)):
@@ -154,9 +149,7 @@ class Gibbons(WindowedPredictor):
     >>> [round(predictor.predict_one(value).point, 3) for value in asked]
     [70.0, 69.101]
 
-    References
-    ----------
-    docs/algorithms.md#gibbons (Gibbons 1997; Smith 1999, section 2.2 and Table 3).
+    References: docs/algorithms.md#gibbons (Gibbons 1997; Smith 1999, section 2.2 and Table 3).
     """
 
     name = "gibbons"

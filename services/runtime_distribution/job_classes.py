@@ -24,11 +24,8 @@ def backed(counts: FloatTable) -> Floats:
 
     Each class is mixed with the next wider one, which has the weight `BACKING`.
 
-    Parameters
-    ----------
-    counts
-        Number of jobs in each bin, shape (classes, bins), widest class first. The widest class is smoothed by one more
-        count, spread evenly over all bins up to its last non-empty one.
+    `counts` has the number of jobs in each bin, shape (classes, bins), widest class first. The widest class is smoothed
+    by one more count, spread evenly over all bins up to its last non-empty one.
 
     >>> backed(np.array([[0.0, 2.0, 0.0], [20.0, 0.0, 0.0]])).round(3).tolist()
     [0.583, 0.417, 0.0]
@@ -75,8 +72,6 @@ class JobClasses:
     depth
         Number of kinds of classes to use, 1 to 3, the widest first.
 
-    Examples
-    --------
     >>> classes = JobClasses(forgetting=0.0)
     >>> short = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=60)
     >>> long = JobSubmitted(time=0, job_number=2, requested_processors=8, requested_time=86400)

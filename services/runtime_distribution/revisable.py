@@ -43,24 +43,16 @@ def as_predicted(run_time: float, job: JobSubmitted, elapsed: int = 0) -> float:
 
 
 class PointOutlook(NamedTuple):
-    """The point of a prediction as of now, and what can change it.
-
-    Parameters
-    ----------
-    point
-        Expected run time in seconds, as in `RunTimePrediction`; None without a prediction.
-    groups
-        The groups of ended jobs on which the point depends.
-    until
-        The time run so far, in seconds, from which the point may differ if nothing is learned; None if it never does.
-    prediction
-        The whole prediction, if the point could not be computed alone.
-    """
+    """The point of a prediction as of now, and what can change it."""
 
     point: float | None
+    """Expected run time in seconds, as in `RunTimePrediction`; None without a prediction."""
     groups: tuple[Group, ...] = ()
+    """The groups of ended jobs on which the point depends."""
     until: int | None = None
+    """The time run so far, in seconds, from which the point may differ if nothing is learned; None if it never does."""
     prediction: RunTimePrediction | None = None
+    """The whole prediction, if the point could not be computed alone."""
 
     @classmethod
     def of(
@@ -88,9 +80,9 @@ class Revisable(ABC):
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
         """Return the prediction for a job that has run for `elapsed` seconds, 0 if it waits; None if there is none."""
 
-    @abstractmethod
     def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
         """Return the point of `predict_one` for a job that has run for `elapsed` seconds, and what can change it."""
+        return PointOutlook.of(self.predict_one(x, elapsed), self.changed_by(x))
 
     @abstractmethod
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
@@ -130,10 +122,6 @@ class Conditioned(Revisable):
         limit = math.inf if x.requested_time is None else float(x.requested_time)
         mean = expected_run_time(np.array(prediction.histogram), float(elapsed), limit)
         return None if mean is None else prediction.replaced(point=as_predicted(mean, x, elapsed))
-
-    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
-        """Return the point of `predict_one`."""
-        return PointOutlook.of(self.predict_one(x, elapsed))
 
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
         """Return no groups: all predictions are made anew at every event."""

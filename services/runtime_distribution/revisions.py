@@ -63,9 +63,7 @@ class Revisions:
     most `WORK` steps; the other jobs stay pending, in their order. So an event costs O(pending jobs), and an end
     O(jobs in the groups of the ended job).
 
-    References
-    ----------
-    docs/algorithms.md#predictions-made-anew (Smith 1999, section 2.1.4).
+    References: docs/algorithms.md#predictions-made-anew (Smith 1999, section 2.1.4).
     """
 
     def __init__(self, predictor: Revisable) -> None:

@@ -52,8 +52,6 @@ class LastTwo(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
     A user with fewer than two ended jobs gets no prediction. Memory is two numbers for each of at most `MAX_OWNERS`
     users.
 
-    Examples
-    --------
     >>> predictor = LastTwo(OwnersSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> predictor.learn_one(job, 100)
@@ -61,9 +59,7 @@ class LastTwo(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
     >>> predictor.predict_one(job).point
     200.5
 
-    References
-    ----------
-    docs/algorithms.md#last-two (Tsafrir 2007, section 4).
+    References: docs/algorithms.md#last-two (Tsafrir 2007, section 4).
     """
 
     name = "last-two"
@@ -79,10 +75,6 @@ class LastTwo(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
         if len(last) < 2:
             return None
         return RunTimePrediction(point=as_predicted(sum(last) / 2, x, elapsed), observations=2)
-
-    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
-        """Return the prediction, which depends on the last jobs of the user."""
-        return PointOutlook.of(self.predict_one(x, elapsed), self.changed_by(x))
 
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
         """Return the user as a group."""
@@ -110,8 +102,6 @@ class QueueMaximum(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
 
     Jobs without a known queue form one queue. Memory is two numbers for each of at most `MAX_OWNERS` queues.
 
-    Examples
-    --------
     >>> predictor = QueueMaximum(OwnersSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, queue_number=2)
     >>> for run_time in (100, 3000, 200):
@@ -119,9 +109,7 @@ class QueueMaximum(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
     >>> predictor.predict_one(job).point
     3000.0
 
-    References
-    ----------
-    docs/algorithms.md#queue-maximum (Smith 1999, section 3, where the maximum is that of the whole log).
+    References: docs/algorithms.md#queue-maximum (Smith 1999, section 3, where the maximum is that of the whole log).
     """
 
     name = "queue-maximum"
@@ -137,10 +125,6 @@ class QueueMaximum(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
             return None
         longest, ended = self._longest[x.queue_number]
         return RunTimePrediction(point=as_predicted(longest, x, elapsed), observations=ended)
-
-    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
-        """Return the prediction, which depends on the jobs of the queue."""
-        return PointOutlook.of(self.predict_one(x, elapsed), self.changed_by(x))
 
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
         """Return the queue as a group."""
@@ -187,6 +171,21 @@ class OwnerClassSettings(RememberingSettings):
         return None if UNKNOWN in key else key
 
 
+class OwnerClassPredictor(WindowedPredictor):
+    """A predictor from the job's class. A class with fewer than two ended jobs gets no prediction."""
+
+    Settings = OwnerClassSettings
+
+    def __init__(self, settings: OwnerClassSettings) -> None:
+        super().__init__(settings.history)
+        self._class_of = settings.class_of
+
+    def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:
+        """Return the class of the job."""
+        key = self._class_of(job)
+        return () if key is None else (key,)
+
+
 # The mean run time of a class of jobs plus 1.5 standard deviations: too long is preferred to too short.
 
 SIGMAS = 1.5
@@ -197,14 +196,12 @@ Sums = tuple[int, int, int]
 NOTHING: Sums = (0, 0, 0)
 
 
-class ClassMeanSigma(WindowedPredictor):
+class ClassMeanSigma(OwnerClassPredictor):
     """Predict the mean plus 1.5 standard deviations of the run times of the job's class.
 
     A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`; a prediction and an end
     are O(1).
 
-    Examples
-    --------
     >>> predictor = ClassMeanSigma(OwnerClassSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for run_time in (100, 300, 200):
@@ -212,17 +209,13 @@ class ClassMeanSigma(WindowedPredictor):
     >>> predictor.predict_one(job).point
     350.0
 
-    References
-    ----------
-    docs/algorithms.md#classes-of-a-users-jobs (Mu'alem 2001, section 5).
+    References: docs/algorithms.md#classes-of-a-users-jobs (Mu'alem 2001, section 5).
     """
 
     name = "class-mean-sigma"
-    Settings = OwnerClassSettings
 
     def __init__(self, settings: OwnerClassSettings) -> None:
-        super().__init__(settings.history)
-        self._class_of = settings.class_of
+        super().__init__(settings)
         self._sums: dict[Key, Sums] = {}
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
@@ -233,11 +226,6 @@ class ClassMeanSigma(WindowedPredictor):
             return None
         sigma = math.sqrt((count * squares - total * total) / (count * (count - 1)))
         return RunTimePrediction(point=as_predicted(total / count + SIGMAS * sigma, x, elapsed), observations=count)
-
-    def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:
-        """Return the class of the job."""
-        key = self._class_of(job)
-        return () if key is None else (key,)
 
     def add(self, job: RememberedJob) -> None:
         """Add the newest job."""
@@ -264,14 +252,12 @@ class ClassMeanSigma(WindowedPredictor):
 SHARE = 0.9
 
 
-class ClassP90(WindowedPredictor):
+class ClassP90(OwnerClassPredictor):
     """Predict the 90th percentile of the run times of the job's class by nearest rank, so it is one of these run times.
 
     A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`. A prediction is O(1), an
     end O(log history) comparisons and a move of O(history) bytes.
 
-    Examples
-    --------
     >>> predictor = ClassP90(OwnerClassSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for run_time in range(100, 1100, 100):
@@ -279,17 +265,13 @@ class ClassP90(WindowedPredictor):
     >>> predictor.predict_one(job).point
     900.0
 
-    References
-    ----------
-    docs/algorithms.md#classes-of-a-users-jobs (Nissimov 2007, section 1).
+    References: docs/algorithms.md#classes-of-a-users-jobs (Nissimov 2007, section 1).
     """
 
     name = "class-p90"
-    Settings = OwnerClassSettings
 
     def __init__(self, settings: OwnerClassSettings) -> None:
-        super().__init__(settings.history)
-        self._class_of = settings.class_of
+        super().__init__(settings)
         self._run_times: dict[Key, array[int]] = {}
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
@@ -309,11 +291,6 @@ class ClassP90(WindowedPredictor):
         run_times, shorter = self._longer(x, elapsed)
         until = max(run_times[shorter], elapsed + 1) if shorter < len(run_times) else None
         return super().outlook(x, elapsed)._replace(until=until)
-
-    def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:
-        """Return the class of the job."""
-        key = self._class_of(job)
-        return () if key is None else (key,)
 
     def _longer(self, x: JobSubmitted, elapsed: int) -> tuple[Sequence[int], int]:
         """Return the run times of the job's class in order, and the number of those not longer than `elapsed`."""

@@ -28,29 +28,20 @@ BEYOND = (
 
 
 class Weighting(NamedTuple):
-    """The weight of an ended job of the same user.
-
-    Parameters
-    ----------
-    prior
-        Weight of the distribution of all users' jobs, in pseudo-counts.
-    recency
-        Factor for each later ended job of the user.
-    request, processors, executable
-        Factor for a job with another request, number of processors or executable than the predicted job.
-    spread
-        Share of a job's weight that goes to each neighbouring bin, unless the job was ended at its request.
-    scaled
-        1 to scale a run time by the ratio of the new job's request to its own, 0 to leave it unscaled.
-    """
+    """The weight of an ended job of the same user."""
 
     prior: float = 2.0
+    """Weight of the distribution of all users' jobs, in pseudo-counts."""
     recency: float = 1.0
+    """Factor for each later ended job of the user."""
     request: float = 1.0
     processors: float = 1.0
     executable: float = 1.0
+    """Factor for a job with another request, number of processors or executable than the predicted job."""
     spread: float = 0.0
+    """Share of a job's weight that goes to each neighbouring bin, unless the job was ended at its request."""
     scaled: float = 0.0
+    """1 to scale a run time by the ratio of the new job's request to its own, 0 to leave it unscaled."""
 
 
 @kernel
@@ -137,8 +128,6 @@ class UserHistories:
     The user whose last job ended longest ago is evicted first. At most `users` are kept, and at most `MAX_JOBS` jobs
     in all.
 
-    Examples
-    --------
     >>> histories = UserHistories(window=2)
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=4, requested_time=3600, user_id=7)
     >>> for run_time in (100, 200, 300):

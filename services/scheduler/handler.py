@@ -63,9 +63,7 @@ def starts_if_submitted(
     in which jobs use only processors. No job starts before its memory and GPUs are expected to be free. Quantiles are
     calibrated if the run calibrates its forecasts. O(queue) plus the cost of a sampled forecast for each job.
 
-    References
-    ----------
-    docs/algorithms.md#sampled-futures.
+    References: docs/algorithms.md#sampled-futures.
     """
     futures = pool.policy.futures()
     if futures is None:

@@ -151,10 +151,7 @@ def start(queue: Queue, row: int, reason: Reason) -> Start:
 def start_heads(queue: Queue, rows: Sequence[int], heads: int) -> list[Start | CutShort]:
     """Return the starts of the first `heads` jobs in `rows`, which fit together; a `CutShort` beyond `MAX_STARTS`.
 
-    Parameters
-    ----------
-    rows
-        Rows of the queue in the order of service; at least `heads` of them.
+    `rows` are rows of the queue in the order of service; at least `heads` of them.
     """
     starts: list[Start | CutShort] = [start(queue, row, FITS_NOW) for row in rows[: min(heads, MAX_STARTS)]]
     if heads > MAX_STARTS:

@@ -97,10 +97,8 @@ def require_fit(
     units
         Name of each resource in error messages.
 
-    Raises
-    ------
-    ValueError
-        If a started job does not wait or does not fit. The message names the policy, the job and the numbers.
+    Raise `ValueError` if a started job does not wait or does not fit. The message names the policy, the job and the
+    numbers.
     """
     left = running.free(free).tolist()
     for decision in decisions:

@@ -24,6 +24,14 @@ from shadowtime.services.scoreboard.scores import (
 from shadowtime.shared.bounds import saturated, storable
 from shadowtime.shared.messages import Happenings, JobEnded, JobSubmitted, PolicyScores, RunTimePrediction, Scores
 
+COUNTERS = (
+    *("waits", "run_times", "workload", "distributions", "accuracy", "calibration", "coverage", "forecasts"),
+    *("starts", "cuts", "expected", "starts_by", "capacity", "held"),
+)
+"""Attributes of `Tally` that have a snapshot of their own under the same name."""
+
+NUMBERS = ("scheduling_points", "ended_at_limit", "killed")
+
 
 class Tally:
     """The counters of a run, one for each kind of score. The stage feeds them."""
@@ -104,47 +112,22 @@ class Tally:
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""
         return {
-            "waits": self.waits.snapshot(),
-            "run_times": self.run_times.snapshot(),
-            "workload": self.workload.snapshot(),
-            "distributions": self.distributions.snapshot(),
-            "accuracy": self.accuracy.snapshot(),
-            "calibration": self.calibration.snapshot(),
-            "coverage": self.coverage.snapshot(),
-            "forecasts": self.forecasts.snapshot(),
-            "starts": self.starts.snapshot(),
-            "cuts": self.cuts.snapshot(),
-            "expected": self.expected.snapshot(),
-            "starts_by": self.starts_by.snapshot(),
-            "capacity": self.capacity.snapshot(),
+            **{name: getattr(self, name).snapshot() for name in COUNTERS},
             **self.members.snapshot(),
-            "held": self.held.snapshot(),
             "happenings": dict(self.happenings),
-            "scheduling_points": self.scheduling_points,
-            "ended_at_limit": self.ended_at_limit,
-            "killed": self.killed,
+            **{name: getattr(self, name) for name in NUMBERS},
             **storable({"wasted_processor_seconds": self.wasted_processor_seconds}),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state that `snapshot` returned."""
-        self.waits.restore(state["waits"])
-        self.run_times.restore(state["run_times"])
-        self.workload.restore(state["workload"])
-        self.distributions.restore(state["distributions"])
-        self.accuracy.restore(state["accuracy"])
-        self.calibration.restore(state["calibration"])
-        self.coverage.restore(state["coverage"])
-        self.forecasts.restore(state["forecasts"])
-        self.starts.restore(state["starts"])
-        self.cuts.restore(state["cuts"])
-        self.expected.restore(state["expected"])
-        self.starts_by.restore(state.get("starts_by", ()))
-        self.capacity.restore(state["capacity"])
+        state = {"starts_by": (), **state}  # an older version lacks it
+        for name in COUNTERS:
+            getattr(self, name).restore(state[name])
+
         self.members.restore(state)
-        self.held.restore(state["held"])
         self.happenings = Counter(state["happenings"])
-        self.scheduling_points = state["scheduling_points"]
-        self.ended_at_limit = state["ended_at_limit"]
-        self.killed = state["killed"]
+        for name in NUMBERS:
+            setattr(self, name, state[name])
+
         self.wasted_processor_seconds = int(state["wasted_processor_seconds"])

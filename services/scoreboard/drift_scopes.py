@@ -54,8 +54,6 @@ class DriftWatch:
 
     Memory is bounded by `PLACES`, `STATISTICS` and `MAX_CELLS`.
 
-    Examples
-    --------
     >>> watch, late = DriftWatch(), Statistic("run_time", "longer", 0.1)
     >>> for day in range(60):
     ...     result = watch.close(day * DAY)

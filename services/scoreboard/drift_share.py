@@ -26,8 +26,6 @@ TRACED = 0.3
 class EDetector:
     """Detector that adds up bets that a mean is above its limit; O(1) for each value, constant memory.
 
-    Examples
-    --------
     >>> detector = EDetector()
     >>> [round(detector.add(step, 0.9, most=0.3), 1) for step in range(4)], detector.began
     ([2.0, 6.1, 15.7, 39.1], 0)
@@ -113,8 +111,6 @@ class WatchedShare:
     limit
         The evidence at which an alarm begins.
 
-    Examples
-    --------
     >>> share = WatchedShare(stated=0.1, limit=1e4)
     >>> [share.add(day, 0.1) for day in range(40)] == [None] * 40
     True

@@ -47,7 +47,7 @@ class Scoreboard(StageHandler):
     def answer(self, envelope: Envelope, known: Any) -> Envelope:
         """Answer the event. Add the samples that were due before it; at the close, also the final sample."""
         for revision in envelope.revisions or ():
-            self.tally.workload.revise(revision)
+            self.tally.workload.replace(revision.job_number, revision.point)
         sampling, time = self.sampling, envelope.event.time
         if sampling is None or isinstance(envelope.event, Rejected):
             return super().answer(envelope, known)

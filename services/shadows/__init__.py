@@ -5,6 +5,6 @@ from typing import TYPE_CHECKING
 from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from shadowtime.services.shadows.comparison import STORE, StoredShadow, read, shadows_of, verdict
+    from shadowtime.services.shadows.comparison import STORE, LiveShadows, StoredShadow, read, shadows_of, verdict
 
 __getattr__ = lazy_exports(__name__)

@@ -12,26 +12,18 @@ from shadowtime.shared.streaming import Settings
 
 @dataclass(frozen=True)
 class ShadowOf:
-    """One shadow.
-
-    Parameters
-    ----------
-    cluster, real, run
-        The cluster, its real run, and the shadow's own run. The shadow gets the jobs of the real run.
-    settings
-        Settings of the connection to Kafka.
-    exact
-        Whether the shadow waits for run times that are not known yet. Otherwise it uses predictions.
-    from_now
-        Whether the shadow decides from now on. Otherwise it decides from the beginning of the real run.
-    """
+    """One shadow."""
 
     cluster: str
     real: str
     run: str
+    """The cluster, its real run, and the shadow's own run. The shadow gets the jobs of the real run."""
     settings: Settings
+    """Settings of the connection to Kafka."""
     exact: bool = False
+    """Whether the shadow waits for run times that are not known yet. Otherwise it uses predictions."""
     from_now: bool = False
+    """Whether the shadow decides from now on. Otherwise it decides from the beginning of the real run."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +40,7 @@ class ShadowOptions:
     def opened(self, like: ClusterOpened) -> ClusterOpened:
         """Return the opening event of the shadow's run. `like` is the opening event of the real run.
 
-        Raises
-        ------
-        SettingsError
-            If a SPEC is invalid, or `like` is the run of another cluster.
+        Raise `SettingsError` if a SPEC is invalid, or `like` is the run of another cluster.
         """
         if like.cluster != self.of.cluster:
             real = f"run {quote(self.of.real)} is of cluster {quote(like.cluster)}"

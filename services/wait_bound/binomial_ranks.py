@@ -47,13 +47,9 @@ def covering_rank(count: int, quantile: float, confidence: float) -> int:
 def minimum_history(quantile: float, confidence: float) -> int:
     """Return the fewest observations whose maximum bounds `quantile` with `confidence`.
 
-    Raises
-    ------
-    ValueError
-        If `quantile` or `confidence` is not between 0 and 1. The functions that return ranks raise it too.
+    Raise `ValueError` if `quantile` or `confidence` is not between 0 and 1. The functions that return ranks raise it
+    too.
 
-    Examples
-    --------
     >>> minimum_history(quantile=0.95, confidence=0.95)
     59
     """
@@ -98,9 +94,7 @@ def upper_rank(count: int, quantile: float, confidence: float) -> int | None:
     >>> upper_rank(59, 0.95, 0.95), upper_rank(200, 0.95, 0.95), upper_rank(58, 0.95, 0.95)
     (59, 196, None)
 
-    References
-    ----------
-    docs/algorithms.md#binomial-bound (Brevik 2006, section 3.1).
+    References: docs/algorithms.md#binomial-bound (Brevik 2006, section 3.1).
     """
     if count < minimum_history(quantile, confidence):
         return None

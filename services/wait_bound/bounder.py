@@ -1,7 +1,7 @@
 """The interface of bounds on waits."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 from shadowtime.shared.messages import (
     ChangePoint,
@@ -68,6 +68,34 @@ class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
     def issued(self, grouping: str, queue: int | None) -> IssuedBounds | None:
         """Return the upper bounds that waiting jobs got in a grouping of a queue; None if they are not kept; pure."""
         return None
+
+
+MAX_QUEUES = 64
+"""Maximum number of queues with own bounds: the first to occur. Jobs of other queues have only the cluster's bounds."""
+
+Scope = TypeVar("Scope")
+
+
+def scopes_of(
+    job: JobSubmitted, cluster: Scope, queues: Mapping[int, Scope], new: Callable[[int], Scope]
+) -> list[Scope]:
+    """Return the scope of the cluster, and that of the job's queue. The caller stores the `new` scope of a new queue.
+
+    A queue beyond the first `MAX_QUEUES` is left out.
+    """
+    queue = job.queue_number
+    if queue is None or (queue not in queues and len(queues) >= MAX_QUEUES):
+        return [cluster]
+    return [cluster, queues[queue] if queue in queues else new(queue)]
+
+
+def beyond_queues(
+    job: JobSubmitted, scopes: Sequence[object], quantile: float, confidence: float, groupings: Iterable[str]
+) -> Iterator[WaitBound]:
+    """Yield a message without a bound for each grouping if the job's queue is left out of its `scopes`."""
+    reason = f"bounds of their own have the first {MAX_QUEUES} queues"
+    for name in groupings if job.queue_number is not None and len(scopes) == 1 else ():
+        yield WaitBound(grouping=name, queue=job.queue_number, quantile=quantile, confidence=confidence, reason=reason)
 
 
 # No bound on the wait.

@@ -32,8 +32,6 @@ class Conformal:
     most
         Maximum number of stored waits.
 
-    Examples
-    --------
     >>> conformal = Conformal(quantile=0.95, gamma=0.05, most=1000)
     >>> for wait in range(100):
     ...     conformal.start(wait, time=wait, wait=wait)
@@ -43,9 +41,7 @@ class Conformal:
     >>> conformal.bound(now=195)
     99
 
-    References
-    ----------
-    docs/algorithms.md#conformal-bound (Gibbs 2021; Angelopoulos 2024, for the steps).
+    References: docs/algorithms.md#conformal-bound (Gibbs 2021; Angelopoulos 2024, for the steps).
     """
 
     def __init__(self, quantile: float, gamma: float, most: int) -> None:

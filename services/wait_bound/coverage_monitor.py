@@ -8,6 +8,8 @@ from collections import deque
 from functools import lru_cache
 from typing import Any, Literal
 
+from shadowtime.shared.messages import Coverage
+
 LAST = 1000
 """Number of the last waits that count."""
 
@@ -76,6 +78,19 @@ class LiveCoverage:
     def band(self) -> tuple[float, float]:
         """Return the least and the largest expected share."""
         return band(self._quantile, max(len(self._last), 1))
+
+    def message(self, grouping: str, queue: int | None) -> Coverage:
+        """Return the message of the share, for the bounds of a grouping in a queue, or in the cluster (None)."""
+        low, high = self.band
+        return Coverage(
+            grouping=grouping,
+            queue=queue,
+            quantile=self._quantile,
+            revealed=self.revealed,
+            covered=self.share,
+            low=low,
+            high=high,
+        )
 
     def snapshot(self) -> Any:
         """Return the last waits as text of 1 (covered) and 0, the number since the last publication, and `place`."""

@@ -85,16 +85,14 @@ def at_rank(histories: Sequence[WaitHistory], rank: int) -> int:
     if len(histories) == 1:
         wait: int = histories[0].ordered[rank - 1]
         return wait
+
+    def number_within(wait: int) -> int:
+        """Return how many of all waits do not exceed a wait."""
+        return sum(bisect_right(other.ordered, wait) for other in histories)
+
     kept: list[int] = []
     for history in histories:
-        low, high = 0, len(history)
-        while low < high:  # the first wait of this history that at least `rank` of all waits do not exceed
-            middle = (low + high) // 2
-            if sum(bisect_right(other.ordered, history.ordered[middle]) for other in histories) >= rank:
-                high = middle
-            else:
-                low = middle + 1
-
-        kept += history.ordered[low : low + 1]
+        at = bisect_left(history.ordered, rank, key=number_within)
+        kept += history.ordered[at : at + 1]
 
     return min(kept)

@@ -39,9 +39,7 @@ def censored_quantile(waits: Integers, so_far: Integers, share: float) -> int | 
     >>> censored_quantile(np.array([0, 10]), np.array([60, 60]), 0.95) is None
     True
 
-    References
-    ----------
-    docs/algorithms.md#bounds-of-a-young-run (Kaplan 1958).
+    References: docs/algorithms.md#bounds-of-a-young-run (Kaplan 1958).
     """
     times, counts = np.unique(waits, return_counts=True)
     at_risk = len(waits) - np.searchsorted(waits, times) + len(so_far) - np.searchsorted(so_far, times)

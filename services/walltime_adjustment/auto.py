@@ -73,8 +73,6 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
     O(schemes + histories * log n) for each submission and each end. Memory is that of the windows and, for each job
     in the system, a number per scheme.
 
-    Examples
-    --------
     >>> adjuster = Auto(AutoSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for _ in range(100):
@@ -83,9 +81,8 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
     >>> adjuster.predict_one(job).adjusted_time
     2520
 
-    References
-    ----------
-    docs/algorithms.md#automatic-adjustment (beyond Tang 2013, who choose one scheme for a machine in hindsight).
+    References: docs/algorithms.md#automatic-adjustment (beyond Tang 2013, who choose one scheme for a machine in
+    hindsight).
     """
 
     name = "auto"
@@ -196,6 +193,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             # If one sample contains the other and both have the same size, they are the same.
             wider = [*record, *(coarser[span] for coarser in coarser_ones)]
             same = next((pair for pair in wider if pair is not None and pair[0] == count), None)
-            record.append(same or (count, sample.at(positions(count, PERCENTILES, self._settings.rank))))
+            places = positions(count, PERCENTILES, self._settings.rank)
+            record.append(same or (count, [sample[place] for place in places]))
 
         return record

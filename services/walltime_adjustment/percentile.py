@@ -50,8 +50,6 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
     A job without a request gets no adjustment. A job whose key has too little history gets an adjustment that changes
     nothing. O(log n) in the jobs of the window for each submission and each end; memory is that of the window.
 
-    Examples
-    --------
     >>> adjuster = Percentile(PercentileSettings(percentile=80))
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=1000, user_id=7)
     >>> for run_time in range(100, 1100, 100):
@@ -59,9 +57,7 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
     >>> adjuster.predict_one(job.model_copy(update={"time": 3000, "requested_time": 3600})).adjusted_time
     2880
 
-    References
-    ----------
-    docs/algorithms.md#percentile-adjustment (Tang 2013, section 4.1).
+    References: docs/algorithms.md#percentile-adjustment (Tang 2013, section 4.1).
     """
 
     name = "percentile"
@@ -83,9 +79,9 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             sample = self.history.sample(name, 0, job, x.time)
             count = len(sample)
             if count >= settings.minimum:
-                (share,) = sample.at(positions(count, (settings.percentile,), settings.rank))
+                (position,) = positions(count, (settings.percentile,), settings.rank)
                 return WalltimeAdjustment(
-                    adjusted_time=cut(x.requested_time, share, settings.threshold),
+                    adjusted_time=cut(x.requested_time, sample[position], settings.threshold),
                     observations=count,
                     key=name,
                     window=settings.window,

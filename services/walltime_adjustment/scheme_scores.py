@@ -74,10 +74,7 @@ class SchemeScores:
     def add(self, class_: int, chosen: int, run_time: int, requested_time: int, adjusted_times: Times) -> None:
         """Score the proposals of all schemes for a job that has ended. Times in seconds.
 
-        Parameters
-        ----------
-        class_, chosen
-            Class of the job's request, and index of the scheme that was followed for the job.
+        `class_` is the class of the job's request, and `chosen` the index of the scheme that was followed for the job.
         """
         self._jobs[class_] += 1
         self._ended += 1

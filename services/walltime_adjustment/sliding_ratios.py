@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -19,23 +19,6 @@ LET_GO = 64
 
 DEARER = 16
 """Cost of adding one value to a sorted list, or removing it, relative to sorting it with others."""
-
-
-class SortedRatios:
-    """The sorted ratios of similar jobs; valid until the next change."""
-
-    def __init__(self, values: Sequence[float]) -> None:
-        self._values = values
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def at(self, positions: Iterable[int]) -> list[float]:
-        """Return the ratios at these positions, counted from 0 for the least ratio."""
-        return [self._values[position] for position in positions]
-
-
-NOTHING = SortedRatios(())
 
 
 class LikeJobs:
@@ -113,13 +96,11 @@ class SlidingRatios:
     most
         Maximum number of jobs that are kept, the latest ones, however long the windows are.
 
-    Examples
-    --------
     >>> ratios, job = SlidingRatios(["user"], [100.0]), Traits(user=7, project=None, request=60)
     >>> for time, ratio in [(10, 0.5), (20, 0.1), (90, 0.9)]:
     ...     ratios.add(job, time, ratio)
-    >>> ratios.sample("user", 0, job, now=100).at([0, 2]), ratios.sample("user", 0, job, now=120).at([0])
-    ([0.1, 0.9], [0.9])
+    >>> list(ratios.sample("user", 0, job, now=100)), list(ratios.sample("user", 0, job, now=120))
+    ([0.1, 0.5, 0.9], [0.9])
     """
 
     def __init__(self, names: Sequence[str], windows: Sequence[float], most: int = MAX_ENDED) -> None:
@@ -164,10 +145,10 @@ class SlidingRatios:
         self._let_go()
         return not current
 
-    def sample(self, name: str, window: int, job: Traits, now: int) -> SortedRatios:
-        """Return the ratios of similar jobs within a window that ends now. They are valid until the next change."""
+    def sample(self, name: str, window: int, job: Traits, now: int) -> Sequence[float]:
+        """Return the sorted ratios of similar jobs in a window that ends now. They are valid until the next change."""
         like = self._likes[name].get(job.key(name))
-        return NOTHING if like is None else SortedRatios(like.since(window, self._before + self._begin(window, now)))
+        return () if like is None else like.since(window, self._before + self._begin(window, now))
 
     def _begin(self, window: int, now: int) -> int:
         """Return the position of the oldest entry within a window. O(log n)."""

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
         NOT_INSTALLED,
         Fit,
         Growth,
+        Regrowth,
         Trees,
         asked,
         is_installed,

@@ -1,12 +1,13 @@
 """Gradient-boosted trees as tables of numbers. LightGBM grows them; all trees are evaluated in one pass."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from shadowtime.shared.distributions.outcome_rows import Rows
+from shadowtime.shared.formatting import DAY
 from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
 
 FEATURE, THRESHOLD, BELOW, ABOVE = range(4)
@@ -243,3 +244,54 @@ class Growth:
             self._nodes.append([-1, tree["leaf_value"], 0, 0])
 
         return at
+
+
+EARLY = 5_000
+"""With fewer outcomes than this, trees are also regrown whenever the number of outcomes has grown by half."""
+
+
+class Regrowth:
+    """Trees that are regrown in each period of the log on the last outcomes, and more often at first.
+
+    Parameters
+    ----------
+    days, fewest
+        Length of a period, and the fewest outcomes on which trees are grown.
+    begin
+        Returns new trees on the outcomes as they were after the given number of them, after a number of steps.
+    """
+
+    def __init__(self, days: int, fewest: int, begin: Callable[[int, int], Growth]) -> None:
+        self._days, self._fewest, self._begin = days, fewest, begin
+        self.grown = 0
+        """Number of outcomes when the growth of the present trees began; 0 before there are trees."""
+        self._period = 0
+        self._pending: tuple[int, int, Growth] | None = None
+
+    def begin_if_due(self, time: int, count: int) -> None:
+        """Begin to regrow the trees if it is due at `time`, in seconds, after `count` outcomes."""
+        period, new = time // (self._days * DAY), count - self.grown
+        early = count < EARLY and new >= self.grown / 2
+        if self._pending is None and count >= self._fewest and (early or (period != self._period and new > 0)):
+            self._pending = count, period, self._begin(count, 0)
+
+    def step(self) -> list[tuple[FloatTable, Integers]] | None:
+        """Grow some trees if they are due. Return the new trees once all are grown. Call this at each event."""
+        if self._pending is None or not self._pending[2].step():
+            return None
+        self.grown, self._period, growth = self._pending
+        self._pending = None
+        return growth.trees
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the counts, and those of the trees that are being grown."""
+        growth = None if self._pending is None else [*self._pending[:2], self._pending[2].steps]
+        return {"counts": [self.grown, self._period], "growth": growth}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore the state that `snapshot` returned. `state` may have other keys, too. The outcomes must be known."""
+        self.grown, self._period = state["counts"]
+        self._pending = None
+        if state["growth"] is not None:
+            count, period, steps = state["growth"]
+            self._pending = count, period, self._begin(count, steps)

@@ -25,5 +25,6 @@ if TYPE_CHECKING:
         shadow_of,
     )
     from shadowtime.shared.kernels.head_tracker import HeadTracker
+    from shadowtime.shared.kernels.numbered_rows import NumberedRows
 
 __getattr__ = lazy_exports(__name__)

@@ -42,10 +42,8 @@ def observations_of_rows(rows: Iterable[Sequence[str]], source: str) -> tuple[li
 
     Such a row is left out and logged with the `source` of the rows. It cannot be read at the next attempt either.
 
-    Raises
-    ------
-    FollowError
-        If more than half of the rows, and more than `FEW`, cannot be read: then the format is not understood.
+    Raise `FollowError` if more than half of the rows, and more than `FEW`, cannot be read: then the format is not
+    understood.
     """
     with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
         file = Path(folder) / "rows"

@@ -36,10 +36,7 @@ class Opening(NamedTuple):
 def as_opened(parts: MachineParts, opened: ClusterOpened) -> MachineParts:
     """Return a machine with the pools of its log's opening event. The mirror publishes later changes of their sizes.
 
-    Raises
-    ------
-    FollowError
-        If the machine has other pools than its log.
+    Raise `FollowError` if the machine has other pools than its log.
     """
     names, known = ([pool.name for pool in pools] for pools in (parts.pools, opened.pools or ()))
     if names != known:
@@ -140,16 +137,10 @@ class LiveSource(Source, Protocol):
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
         """Connect to the cluster, and return the opening of the run.
 
-        Parameters
-        ----------
-        opened
-            None for a new run. If the stored state of a run is lost, but its log is left: the first event of the log.
-            The caller then passes the other events of the log to `published`.
+        `opened` is None for a new run. If the stored state of a run is lost, but its log is left, it is the first event
+        of the log. The caller then passes the other events of the log to `published`.
 
-        Raises
-        ------
-        FollowError
-            If the cluster cannot be reached, or is not the one of `opened`.
+        Raise `FollowError` if the cluster cannot be reached, or is not the one of `opened`.
         """
         ...
 

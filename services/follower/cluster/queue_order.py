@@ -42,8 +42,6 @@ def priorities(order: Sequence[tuple[Job, int]], priorities_known: Mapping[Job, 
         Published priorities of jobs. As many jobs as possible keep theirs. If there is no number left between two
         jobs, their neighbours are renumbered, in a range that is doubled until it has enough numbers.
 
-    Examples
-    --------
     >>> a, b, c, d = (0, 1), (0, 2), (9, 3), (9, 4)
     >>> priorities([(a, 300), (c, 200), (b, 100)], {a: 290, b: 190, c: 90})
     {(0, 1): 290, (9, 3): 200, (0, 2): 190}

@@ -33,10 +33,7 @@ MAX_OUTPUT = 2**30
 class Commands:
     """Runner of commands, on this machine or `via` another command, such as `ssh login`.
 
-    Parameters
-    ----------
-    seconds
-        Timeout after which a command is killed.
+    After `seconds`, a command is killed.
     """
 
     def __init__(self, via: Sequence[str] = (), seconds: float = 60.0) -> None:
@@ -57,11 +54,8 @@ class Commands:
     async def file(self, *command: str, seconds: float | None = None) -> AsyncIterator[Path]:
         """Yield a temporary file with the output of a command.
 
-        Raises
-        ------
-        FollowError
-            If the command cannot be run, fails, prints too much or does not answer in time. The message has the last
-            line of its error output.
+        Raise `FollowError` if the command cannot be run, fails, prints too much or does not answer in time. The message
+        has the last line of its error output.
         """
         with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
             out, err = Path(folder) / "out", Path(folder) / "err"

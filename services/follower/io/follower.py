@@ -62,10 +62,7 @@ CLAIM = 10
 class Follower:
     """The follower of one run.
 
-    Parameters
-    ----------
-    opened
-        Settings of the run. The source replaces the machine and the times in it.
+    `opened` has the settings of the run. The source replaces the machine and the times in it.
     """
 
     def __init__(
@@ -92,10 +89,8 @@ class Follower:
     async def follow(self) -> None:
         """Follow until cancelled, or until the source has ended.
 
-        Raises
-        ------
-        FollowError
-            If the log of the run has other settings or lacks its beginning, or another follower publishes the run.
+        Raise `FollowError` if the log of the run has other settings or lacks its beginning, or another follower
+        publishes the run.
         """
         backoff = Backoff(0.1, 10.0)
         renewing = create_task(self.renew())

@@ -108,13 +108,8 @@ KINDS: dict[str, TypeAdapter[Any]] = {
 def read_line(text: str) -> ParsedLine:
     """Return the content of a line.
 
-    Raises
-    ------
-    ValueError
-        If the line is invalid. The message names the fault.
+    Raise `ValueError` if the line is invalid. The message names the fault.
 
-    Examples
-    --------
     >>> read_line('{"job": 7, "submit": 1795325400, "processors": 4, "partition": "batch"}').observations[0].state
     'waiting'
     >>> read_line('{"job": 7, "submit": 1795325400, "processors": 0}')

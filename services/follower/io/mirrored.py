@@ -16,10 +16,7 @@ from shadowtime.shared.streaming import Route
 class Mirrored:
     """Base class of a `LiveSource`. Subclasses add `meet`, `listen` and `close`.
 
-    Parameters
-    ----------
-    options
-        Access to the cluster, and the extent of its log.
+    The options give the access to the cluster, and the extent of its log.
     """
 
     name: ClassVar[str]

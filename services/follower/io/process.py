@@ -138,10 +138,8 @@ async def follow_all(
 ) -> None:
     """Run followers until the process is ended, or all followers are done. A failed follower does not end the others.
 
-    Raises
-    ------
-    FollowError
-        If followers failed: once all are done, the error of the first failed one in the order of `followers`.
+    Raise `FollowError` if followers failed: once all are done, the error of the first failed one in the order of
+    `followers`.
     """
     get_ready()
     async with AsyncExitStack() as stack:

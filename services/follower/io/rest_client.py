@@ -29,15 +29,9 @@ class NotThere(FollowError):
 class Slurmrestd:
     """Client of one slurmrestd.
 
-    Parameters
-    ----------
-    options
-        Address, user and timeout. The token is read anew for each request, as tokens expire.
+    The options give address, user and timeout. The token is read anew for each request, as tokens expire.
 
-    Raises
-    ------
-    SettingsError
-        If the address is invalid, or there is no token in its file.
+    Raise `SettingsError` if the address is invalid, or there is no token in its file.
     """
 
     def __init__(self, options: FollowOptions) -> None:
@@ -58,10 +52,8 @@ class Slurmrestd:
     ) -> Any:
         """Return the member `part` of the JSON object at `path`; an empty list if slurmrestd finds nothing.
 
-        Raises
-        ------
-        FollowError
-            If there is no answer in time, or the answer is too long, invalid or an error. The message names the path.
+        Raise `FollowError` if there is no answer in time, or the answer is too long, invalid or an error. The message
+        names the path.
         """
         seconds = seconds or self._seconds
         try:

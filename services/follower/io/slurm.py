@@ -43,10 +43,7 @@ class Waker:
     The listener only signals that a message arrived. The follower then polls. A message may be lost or arrive twice.
     Slurm sends no message for a submission.
 
-    Parameters
-    ----------
-    place
-        HOST:PORT/TOPIC, or several topics with commas between them.
+    `place` is HOST:PORT/TOPIC, or several topics with commas between them.
     """
 
     def __init__(self, place: str) -> None:
@@ -226,10 +223,8 @@ class SlurmSource(Mirrored):
     async def _believed_jobs(self, machine: SlurmNodes) -> Sequence[JobObservation]:
         """Return the jobs of squeue.
 
-        Raises
-        ------
-        ContradictionError
-            If sinfo has allocated processors, before and after, on nodes on which squeue shows no job.
+        Raise `ContradictionError` if sinfo has allocated processors, before and after, on nodes on which squeue shows
+        no job.
         """
         jobs = await self._asked.jobs(machine)
         bare = _held(machine) - {node for nodes in jobs.node_lists for node in squeue.hosts_of(nodes)}

@@ -62,10 +62,8 @@ class SlurmClient(Protocol):
 class ByCommands:
     """A `SlurmClient` that runs commands, one at a time.
 
-    Parameters
-    ----------
-    options
-        The command by which all commands are run (`via`), and the timeout. The timeout of sacct is 20 times as long.
+    The options give the command by which all commands are run (`via`), and the timeout. The timeout of sacct is 20
+    times as long.
     """
 
     def __init__(self, options: FollowOptions) -> None:
@@ -91,8 +89,8 @@ class ByCommands:
 
     async def machine(self) -> SlurmNodes:
         """Return the nodes and tiers, from sinfo."""
-        text = await self._commands.text(*squeue.SINFO, *self._cluster)
-        return SlurmNodes(squeue.nodes_of(text), squeue.tiers_of(text))
+        rows = squeue.node_rows(await self._commands.text(*squeue.SINFO, *self._cluster))
+        return SlurmNodes(squeue.nodes_of(rows), squeue.tiers_of(rows))
 
     async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
         """Return the observations of squeue."""
@@ -119,7 +117,7 @@ class ByCommands:
 def jobs_of(rows: Iterable[Mapping[str, str]], machine: SlurmNodes) -> SlurmJobs:
     """Return the jobs in the rows of squeue."""
     rows = list(rows)
-    observations = squeue.observations_of_rows(rows, machine.tiers)
+    observations = squeue.observations_of(rows, machine.tiers)
     return SlurmJobs(observations, {row["NodeList"] for row in rows})
 
 

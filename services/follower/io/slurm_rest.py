@@ -36,10 +36,7 @@ EARLIEST = 1_000_000
 class ByRest:
     """A `SlurmClient` that asks slurmrestd, one request at a time.
 
-    Parameters
-    ----------
-    options
-        Address, user and timeout. The timeout of a request of accounting is 20 times as long.
+    The options give address, user and timeout. The timeout of a request of accounting is 20 times as long.
     """
 
     def __init__(self, options: FollowOptions) -> None:
@@ -67,7 +64,7 @@ class ByRest:
         path, nodes = await self._rows("slurm", "nodes")
         rows = slurm_json.sinfo_rows(nodes, partitions)
         try:
-            return SlurmNodes(squeue.nodes_of_rows(rows), squeue.tiers_of_rows(rows))
+            return SlurmNodes(squeue.nodes_of(rows), squeue.tiers_of(rows))
         except FollowError as error:
             raise _with_path(path, error) from None
 

@@ -58,8 +58,6 @@ class Tail:
     since
         Unix second. Files of a folder that were last written to before it are skipped.
 
-    Examples
-    --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     first, second = Path(folder, "1.log"), Path(folder, "2.log")
@@ -83,10 +81,7 @@ class Tail:
     def read(self) -> list[FileLine]:
         """Return the next lines, up to 1 MiB; an empty list if there are none yet.
 
-        Raises
-        ------
-        FollowError
-            If the file, or the folder, cannot be read.
+        Raise `FollowError` if the file, or the folder, cannot be read.
         """
         try:
             return self._read()

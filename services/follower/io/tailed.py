@@ -53,10 +53,7 @@ class ParsedLine(NamedTuple):
 class Tailed(Mirrored, ABC):
     """Base class of a source that reads the lines which one cluster writes.
 
-    Parameters
-    ----------
-    options
-        Options with the file or folder (`place`) and the machine (`pools`).
+    The options give the file or folder (`place`) and the machine (`pools`).
     """
 
     seen_once: ClassVar[bool] = True
@@ -83,10 +80,7 @@ class Tailed(Mirrored, ABC):
     def read(self, text: str) -> ParsedLine:
         """Return the content of a line.
 
-        Raises
-        ------
-        ValueError
-            If the line is invalid. The message says why.
+        Raise `ValueError` if the line is invalid. The message says why.
         """
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:

@@ -16,10 +16,7 @@ from shadowtime.shared.quoting import quote
 def squeue_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
     """Yield each row that squeue prints, as texts by field name. A waiting array has a row for each task.
 
-    Raises
-    ------
-    FollowError
-        If the answer does not list all tasks of an array.
+    Raise `FollowError` if the answer does not list all tasks of an array.
     """
     for job in jobs:
         values = _job(job)

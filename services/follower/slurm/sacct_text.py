@@ -21,10 +21,7 @@ def rows_in(path: Path, end: str) -> Iterator[list[str]]:
 
     A job name may contain any text; only its first line counts. Memory is O(the longest row).
 
-    Raises
-    ------
-    FollowError
-        If the output is cut off, or has other fields than requested.
+    Raise `FollowError` if the output is cut off, or has other fields than requested.
     """
     rows = _framed(path, end)
     if (head := next(rows, None)) is not None and tuple(head) != FIELDS:

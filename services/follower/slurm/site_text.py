@@ -70,10 +70,7 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
     names
         Numbers of names. New names are added.
 
-    Raises
-    ------
-    FollowError
-        If an answer does not have Slurm's format. The message names the answer and the line.
+    Raise `FollowError` if an answer does not have Slurm's format. The message names the answer and the line.
     """
     config = {
         key.strip(): value.strip()

@@ -97,24 +97,11 @@ _PARTS = re.compile(r"(?:[^,\[]|\[[^\]]*\])+")
 _instant = Instants(zone_of(None))
 
 
-def observations_of(text: str, tiers: Mapping[str, int], end: str) -> list[JobObservation]:
-    """Return the observations in the output of `squeue`; see `observations_of_rows`.
-
-    Raises
-    ------
-    FollowError
-        If the output is cut off, or a value is invalid. The message names the job and the field.
-    """
-    return observations_of_rows(rows_of(text, end), tiers)
-
-
-def observations_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) -> list[JobObservation]:
+def observations_of(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) -> list[JobObservation]:
     """Return the observations of rows with all `FIELDS`. Their priority orders jobs by tier, then by Slurm's priority.
 
-    Parameters
-    ----------
-    tiers
-        Tiers of partitions; see `tiers_of`.
+    `tiers` are those of partitions, see `tiers_of`. Raise `FollowError` if a value is invalid. The message names the
+    job and the field.
     """
     observations: list[JobObservation] = []
     for values in rows:
@@ -127,7 +114,10 @@ def observations_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, 
 
 
 def rows_of(text: str, end: str) -> Iterator[dict[str, str]]:
-    """Yield the fields of each job. A job name may contain any text; only its first line counts."""
+    """Yield the fields of each job in the output of `squeue`. Of a job name, only the first line counts.
+
+    Raise `FollowError` if the output is cut off.
+    """
     fields, count = text.split(end), len(FIELDS)
     if text and (len(fields) % count != 1 or fields[-1] != "\n"):
         raise FollowError("squeue: its output is cut off, or has other fields than requested")
@@ -237,45 +227,34 @@ def _guessed(observation: JobObservation, exit_code: int) -> Outcome:
     return "cancelled" if exit_code & 127 else "failed" if exit_code else "completed"
 
 
-def nodes_of(text: str) -> list[Node]:
-    """Return the nodes in the output of sinfo; see `nodes_of_rows`.
+def nodes_of(rows: Iterable[Sequence[str]]) -> list[Node]:
+    """Return the nodes of rows of `NODE_FIELDS`. Each node appears once, with all its partitions.
 
-    Raises
-    ------
-    FollowError
-        If the output is cut off, or a value is invalid. The message names the node.
+    Raise `FollowError` if a value is invalid. The message names the node.
     """
-    return nodes_of_rows(_rows(text))
-
-
-def nodes_of_rows(rows: Iterable[Sequence[str]]) -> list[Node]:
-    """Return the nodes of rows of `NODE_FIELDS`. Each node appears once, with all its partitions."""
     grouped: dict[str, tuple[list[str], Sequence[str]]] = {}
     for name, partition, _, *values in rows:
         grouped.setdefault(name, ([], values))[0].append(partition.removesuffix("*"))
     return [_node(name, partitions, values) for name, (partitions, values) in grouped.items()]
 
 
-def tiers_of(text: str) -> dict[str, int]:
-    """Return the rank of each partition's priority tier, from the output of sinfo. The lowest tier has rank 0."""
-    return tiers_of_rows(_rows(text))
-
-
-def tiers_of_rows(rows: Iterable[Sequence[str]]) -> dict[str, int]:
-    """Return the same as `tiers_of`, from rows of `NODE_FIELDS`."""
+def tiers_of(rows: Iterable[Sequence[str]]) -> dict[str, int]:
+    """Return the rank of each partition's priority tier, from rows of `NODE_FIELDS`. The lowest tier has rank 0."""
     tiers = {partition.removesuffix("*"): whole_number(tier) or 0 for _, partition, tier, *_ in rows}
     order = {tier: at for at, tier in enumerate(sorted(set(tiers.values())))}
     return {partition: order[tier] for partition, tier in tiers.items()}
 
 
-def _rows(text: str) -> Iterator[list[str]]:
+def node_rows(text: str) -> list[list[str]]:
+    """Return the rows in the output of sinfo. Raise `FollowError` if it is cut off, or lacks fields."""
     if text and not text.endswith("\n"):
         raise FollowError("sinfo: its output is cut off")
-    for line in text.splitlines():
-        fields = line.split("|")
+    rows = [line.split("|") for line in text.splitlines()]
+    for fields in rows:
         if len(fields) < len(NODE_FIELDS):
-            raise FollowError(f"sinfo: {len(fields)} fields, expected {len(NODE_FIELDS)}: {quote(line)}")
-        yield fields
+            raise FollowError(f"sinfo: {len(fields)} fields, expected {len(NODE_FIELDS)}: {quote('|'.join(fields))}")
+
+    return rows
 
 
 def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:

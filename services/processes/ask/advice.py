@@ -126,10 +126,7 @@ class Advice(FrozenModel):
 class Advising:
     """Adviser on jobs, from the states of three stages. `as_of` has a position for each state, as each is read alone.
 
-    Parameters
-    ----------
-    run_times, bounds, starts
-        The answers of stages `runtime_distribution`, `wait_bound` and `scheduler`.
+    The answers are those of stages `runtime_distribution`, `wait_bound` and `scheduler`.
     """
 
     def __init__(self, run_times: Answers, bounds: Answers, starts: Answers) -> None:
@@ -193,27 +190,18 @@ def _opened(state: StageRun) -> tuple[StageHandler, AsOf]:
 
 
 class PredictedJob(NamedTuple):
-    """A job as stage `runtime_distribution` predicts it.
-
-    Parameters
-    ----------
-    risk
-        The risk of being cut; None if nothing is known.
-    run_time
-        The part of the answer about the run time.
-    asked
-        The job in all shapes to try, each with its prediction.
-    unadvised
-        The reason if no alternative is advised.
-    note
-        What the answer does not consider.
-    """
+    """A job as stage `runtime_distribution` predicts it."""
 
     risk: RiskOfRequests | None
+    """The risk of being cut; None if nothing is known."""
     run_time: RunTime
+    """The part of the answer about the run time."""
     asked: list[tuple[JobSubmitted, RunTimePrediction | None]]
+    """The job in all shapes to try, each with its prediction."""
     unadvised: str
+    """The reason if no alternative is advised."""
     note: str | None = None
+    """Facts that the answer does not consider."""
 
 
 def _predicted(

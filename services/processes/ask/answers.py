@@ -99,10 +99,7 @@ class Answers:
     async def run_of(self, cluster: str, run: str | None) -> str:
         """Return the run of a cluster to ask: the named one, or by default the first one of `_in_order`.
 
-        Raises
-        ------
-        Unanswerable
-            If there is no such cluster or run.
+        Raise `Unanswerable` if there is no such cluster or run.
         """
         if run is None:
             return (await self._in_order(cluster))[0]

@@ -38,13 +38,18 @@ class QueueQuestion(FrozenModel):
     queue: OwnWord | None = Field(default=None, description="only jobs of this queue, by name or number")
 
 
-class WaitingRow(FrozenModel):
-    """A waiting job. Times are seconds of the log."""
+class NamedJob(FrozenModel):
+    """A job of a queue, in the words of its cluster."""
 
     job_id: str = Field(description="the job in the words of its cluster")
     job_number: Count
     user: str = Field(description="its user, by name or number")
     partition: str = Field(description="its queue, by name or number")
+
+
+class WaitingRow(NamedJob):
+    """A waiting job. Times are seconds of the log."""
+
     processors: Count = Field(description="processors that it requests")
     requested_time: Count | None = Field(description="seconds that it requests")
     since: Whole = Field(description="when its wait began")
@@ -56,13 +61,9 @@ class WaitingRow(FrozenModel):
     site_reason: str = Field(default="", description="why it waits, as the site's own scheduler says; empty if unknown")
 
 
-class RunningRow(FrozenModel):
+class RunningRow(NamedJob):
     """A running or suspended job. Times are seconds of the log."""
 
-    job_id: str = Field(description="the job in the words of its cluster")
-    job_number: Count
-    user: str = Field(description="its user, by name or number")
-    partition: str = Field(description="its queue, by name or number")
     processors: Count = Field(description="processors that it holds")
     started: Whole
     limit: Count | None = Field(description="seconds that it may run")

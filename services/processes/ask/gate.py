@@ -80,10 +80,7 @@ class Gate:
     def read(cls, path: Path) -> "Gate":
         """Return the gate of a settings file in TOML, with the tokens that it names.
 
-        Raises
-        ------
-        SettingsError
-            If a file cannot be read, may be changed by others, or has an invalid entry.
+        Raise `SettingsError` if a file cannot be read, may be changed by others, or has an invalid entry.
         """
         try:
             access = VisitorAccess.model_validate(tomllib.loads(read_private(path).decode()))
@@ -108,10 +105,7 @@ class Gate:
     def portal(self, authorization: str) -> Portal | None:
         """Return the portal with the token of an `Authorization` header; None without a token.
 
-        Raises
-        ------
-        Unanswerable
-            If there is a token and no portal has it.
+        Raise `Unanswerable` if there is a token and no portal has it.
         """
         kind, _, token = authorization.partition(" ")
         if kind.lower() != "bearer":
@@ -136,10 +130,7 @@ class Gate:
         user
             The user for whom a portal asks.
 
-        Raises
-        ------
-        Unanswerable
-            If a visitor must be known and is not.
+        Raise `Unanswerable` if a visitor must be known and is not.
         """
         portal = self.portal(headers.get("Authorization", ""))
         if portal is not None:

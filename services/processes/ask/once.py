@@ -10,7 +10,7 @@ from shadowtime.services.pipeline import EXPLAINED, STAGES
 from shadowtime.services.processes.ask.advice import AdviceQuestion, Advising
 from shadowtime.services.processes.ask.answers import MAX_FOLLOWED, Answers
 from shadowtime.services.processes.ask.cluster_queue import ClusterQueues
-from shadowtime.services.processes.ask.questions import OffersQuestion, read_as, read_question
+from shadowtime.services.processes.ask.questions import OffersQuestion, Question, read_as
 from shadowtime.services.processes.ask.tables import advice_table, answer_table, offers_table, ranges_table
 from shadowtime.services.processes.ask.why import Explanations, JobQuestion, why_text
 from shadowtime.services.processes.ask.words import NAMES_OF, WordReader
@@ -55,7 +55,7 @@ async def answering_from(settings: Settings, stage: Stage) -> AsyncIterator[tupl
 
 async def bound_once(settings: Settings, parameters: Mapping[str, object]) -> PrintedAnswer:
     """Return the bounds on the wait of a job. Raise the same errors as `Answers.answer`."""
-    question = read_question(parameters)
+    question = read_as(Question, parameters)
     async with answering_from(settings, STAGE) as (reader, words):
         answer = await Answers(STAGE, reader, words=words).answer(question)
     tables = [answer_table(question, answer), *([ranges_table(answer)] if answer.ranges else [])]

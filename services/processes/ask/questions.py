@@ -160,18 +160,10 @@ class Problem(FrozenModel):
     parameter: str | None = Field(default=None, description="the parameter at fault, if it is one")
 
 
-def read_question(parameters: Mapping[str, object]) -> Question:
-    """Return the question in `parameters`. Raise the same errors as `read_as`."""
-    return read_as(Question, parameters)
-
-
 def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:
     """Return the question in `parameters`, as an instance of `model`.
 
-    Raises
-    ------
-    Unanswerable
-        If a parameter is missing, unknown or out of range. The error names it.
+    Raise `Unanswerable` if a parameter is missing, unknown or out of range. The error names it.
     """
     parameters = _renamed(parameters, model)
     try:

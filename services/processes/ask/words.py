@@ -156,10 +156,7 @@ class ClusterWords:
     def number(self, kind: str, text: str | None, parameter: str) -> int | None:
         """Return the number for a name, or for a number as text. A name goes before a number.
 
-        Raises
-        ------
-        Unanswerable
-            If there is no such name. The error lists some names of this kind.
+        Raise `Unanswerable` if there is no such name. The error lists some names of this kind.
         """
         if text is None:
             return None
@@ -185,15 +182,9 @@ class ClusterWords:
     def place(self, asked: FrozenModel, opened: ClusterOpened, *, one_pool: bool = False) -> JobPlace:
         """Return the owner and the place of the job in a question, as numbers of the log.
 
-        Parameters
-        ----------
-        one_pool
-            Whether the pool must be known: the answer is about one pool.
+        `one_pool` tells whether the pool must be known: the answer is about one pool.
 
-        Raises
-        ------
-        Unanswerable
-            If a name is not known, or if the pool must be known and is not.
+        Raise `Unanswerable` if a name is not known, or if the pool must be known and is not.
         """
         of = {"user": "user", "group": "account", "queue": "partition", "executable": "job_name"}
         numbers = {name: self.number(kind, getattr(asked, name, None), name) for name, kind in of.items()}
@@ -236,10 +227,7 @@ class WordReader:
     async def of(self, cluster: str, run: str) -> ClusterWords:
         """Return the words of a run. A shadow has those of the run that it shadows. Altered state has no words.
 
-        Raises
-        ------
-        StoreError
-            If Redis cannot be used.
+        Raise `StoreError` if Redis cannot be used.
         """
         if self._reader is None:
             return NO_WORDS

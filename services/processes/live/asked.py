@@ -1,13 +1,14 @@
 """Queries of the live page to Redis, at `/ask/`: advice, and shadows. Without Redis the rest of the page works."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from aiohttp import web
 from pydantic import Field
 
 from shadowtime.services.processes.ask import Advice, AdviceQuestion, Advising, answering, without_traceback
+from shadowtime.services.shadows import LiveShadows
 from shadowtime.shared.errors import Unanswerable
 from shadowtime.shared.messages import FrozenModel
 from shadowtime.shared.streaming import Handler
@@ -18,18 +19,6 @@ MAX_ASKED = 8
 """The maximum number of pending questions for advice. They are answered one at a time; further ones are refused."""
 
 AGAIN_SECONDS = 5
-
-
-class ShadowReader(Protocol):
-    """Reader of the known shadows. It raises `StoreError` if Redis cannot be used."""
-
-    async def counts(self) -> Mapping[str, int]:
-        """Return the number of shadows of each cluster that has any."""
-        ...
-
-    async def twin(self, cluster: str) -> FrozenModel:
-        """Return a cluster compared with its shadows. Raise `Unanswerable` if it has none."""
-        ...
 
 
 class TwinQuestion(FrozenModel):
@@ -66,23 +55,20 @@ class InTurn:
         self._turn.release()
 
 
-def asked(advises: Advising, shadows: ShadowReader | None = None) -> web.Application:
+def asked(advises: Advising, shadows: LiveShadows) -> web.Application:
     """Return the web application below `/ask/`. Errors have the same form as those of `ask --serve`."""
     in_turn = InTurn()
 
     async def advice(question: AdviceQuestion) -> Advice:
         return await in_turn.answer(lambda: advises.advise(question))
 
+    async def twin(question: TwinQuestion) -> FrozenModel:
+        return await shadows.twin(question.cluster)
+
     made = web.Application(middlewares=[_asked_again, without_traceback])
-    made.add_routes([web.get("/advice", answering(AdviceQuestion, advice))])
-    if shadows is not None:
-        answerer = shadows
-
-        async def twin(question: TwinQuestion) -> FrozenModel:
-            return await answerer.twin(question.cluster)
-
-        made.add_routes([web.get("/twin", answering(TwinQuestion, twin))])
-
+    made.add_routes(
+        [web.get("/advice", answering(AdviceQuestion, advice)), web.get("/twin", answering(TwinQuestion, twin))]
+    )
     return made
 
 

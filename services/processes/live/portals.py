@@ -66,10 +66,7 @@ def queue_answer(
 def expected_answer(view: LiveView, run: str, words: ClusterWords, sees: Sees, job: str) -> ExpectedAnswer:
     """Return one job that waits or runs.
 
-    Raises
-    ------
-    Unanswerable
-        If there is no such job, or it is not seen: the two cannot be told apart.
+    Raise `Unanswerable` if there is no such job, or it is not seen: the two cannot be told apart.
     """
     for number in words.lives(job):
         story = view.stories.get(number)

@@ -121,10 +121,7 @@ class Picture:
 
     O(1) an event, amortised.
 
-    Parameters
-    ----------
-    time, processors
-        The time at which the run began, and the size of its machine.
+    `time` is the time at which the run began, and `processors` the size of its machine.
     """
 
     def __init__(self, time: int, processors: int) -> None:

@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
 
 from shadowtime.services.processes.ask import NAMES_OF, Gate, WordReader, advising
-from shadowtime.services.processes.live.asked import ShadowReader, asked
+from shadowtime.services.processes.live.asked import asked
 from shadowtime.services.processes.live.page import LivePage
 from shadowtime.services.processes.live.view import LiveRuns
+from shadowtime.services.shadows import LiveShadows, shadows_of
 from shadowtime.shared.errors import StoreError
 from shadowtime.shared.kernels import get_ready
 from shadowtime.shared.messages import Envelope
@@ -25,7 +26,6 @@ from shadowtime.shared.streaming import (
 
 log = logging.getLogger("shadowtime.live")
 
-OpensShadows = Callable[[Settings], AbstractAsyncContextManager[ShadowReader]]
 
 FOLLOWED = 4
 """The number of runs whose state is held for advice. The state of other runs is loaded for each question."""
@@ -41,7 +41,6 @@ async def serve_live(
     host: str,
     port: int,
     names: Sequence[str] = (),
-    shadows: OpensShadows | None = None,
     gate: Gate | None = None,
 ) -> None:
     """Follow the stream and show it until SIGTERM or Ctrl-C.
@@ -52,8 +51,6 @@ async def serve_live(
         Where Kafka and Redis are; Redis may be unavailable.
     host, port, names
         Where the page is, as in `listening`.
-    shadows
-        Opens a reader of the known shadows; None to show no shadows.
     gate
         Who sees whose jobs; None for everybody all.
 
@@ -69,12 +66,12 @@ async def serve_live(
     ended = shutdown_event()
     async with AsyncExitStack() as stack:
         advises = await stack.enter_async_context(advising(settings, reading_later, FOLLOWED))
-        known = None if shadows is None else await stack.enter_async_context(shadows(settings))
+        shadows = await stack.enter_async_context(shadows_of(settings))
         words = WordReader(await stack.enter_async_context(reading_later(settings, NAMES_OF)))
-        live = LivePage(LiveRuns(), asked(advises, known), gate, words)
+        live = LivePage(LiveRuns(), asked(advises, shadows), gate, words)
         waiting = asyncio.create_task(ended.wait())
         following = asyncio.create_task(follow(settings, live))
-        looking = asyncio.create_task(look_for_shadows(live, known))
+        looking = asyncio.create_task(look_for_shadows(live, shadows))
         try:
             async with listening(live.application(), host, port, names, cancelling=True) as server:
                 log.info("the live page is at %s", address_of(server))
@@ -108,9 +105,9 @@ async def follow(settings: Settings, live: LivePage) -> None:
             await asyncio.sleep(0)  # serve visitors also while there is much to catch up on
 
 
-async def look_for_shadows(live: LivePage, shadows: ShadowReader | None) -> None:
+async def look_for_shadows(live: LivePage, shadows: LiveShadows) -> None:
     """Poll for clusters with shadows, for ever. While Redis is unavailable, the last answer stays."""
-    while shadows is not None:
+    while True:
         if visited := live.visitors > 0:
             with suppress(StoreError):
                 if live.runs.note_shadows(await shadows.counts()):

@@ -79,10 +79,7 @@ def session(
 
     A password without a user is a bearer token.
 
-    Raises
-    ------
-    SettingsError
-        If the token is malformed, or `ca_file` holds no certificate authority.
+    Raise `SettingsError` if the token is malformed, or `ca_file` holds no certificate authority.
     """
     secret = None if password is None else password.get_secret_value()
     if username is None and secret is not None:

@@ -39,10 +39,7 @@ class MetricsHealth:
     def report(self, silence: float) -> tuple[bool, dict[str, Any]]:
         """Return whether the process is healthy, and the content of `/health`.
 
-        Parameters
-        ----------
-        silence
-            Seconds since Kafka last answered.
+        `silence` is the number of seconds since Kafka last answered.
         """
         failing = 0.0 if self._failing_since is None else time.monotonic() - self._failing_since
         reason = silence_reason(silence)

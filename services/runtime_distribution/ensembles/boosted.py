@@ -19,6 +19,7 @@ from shadowtime.shared.distributions import (
     Fit,
     Growth,
     OutcomeRows,
+    Regrowth,
     Rows,
     asked,
     bin_of,
@@ -30,7 +31,6 @@ from shadowtime.shared.distributions import (
     unpacked_numbers,
     unpacked_rows,
 )
-from shadowtime.shared.formatting import DAY
 from shadowtime.shared.kernels import Floats, FloatTable, Integers
 from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, RunTimePrediction
 from shadowtime.shared.spec import Price
@@ -55,8 +55,6 @@ DISTRIBUTION: Final[dict[str, Any]] = {
 FEWEST = 300
 """Fewest ended jobs on which trees are grown."""
 
-EARLY = 5_000
-"""With fewer ended jobs than this, trees are also regrown whenever the number of ended jobs has grown by half."""
 
 MAX_FOLLOWED = 5_000
 """Maximum number of jobs in the system whose rows are stored. Trees do not learn from jobs submitted beyond this
@@ -97,19 +95,6 @@ class Followed(NamedTuple):
     outcomes: Floats | None = None
 
 
-class PendingGrowth(NamedTuple):
-    """Trees that are being grown.
-
-    `jobs` is the number of ended jobs when the growth began, `classes` the outcomes among these jobs. `period` is the
-    period in which the growth began.
-    """
-
-    jobs: int
-    period: int
-    classes: Integers
-    trees: Growth
-
-
 class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the median run time, and its distribution, by gradient-boosted trees.
 
@@ -126,8 +111,6 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     Memory is bounded by `history` and by the jobs in the system. An event is O(1), but O(`CELLS`) while trees are
     grown. A prediction is O(trees · leaves).
 
-    Examples
-    --------
     >>> boosted = Boosted(BoostedSettings(history=500, trees=20, rounds=5))
     >>> for number in range(400):
     ...     user, time = number % 2, 1000 * number
@@ -140,9 +123,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     >>> 60 <= prediction.point < 300, prediction.at_request < 0.01
     (True, True)
 
-    References
-    ----------
-    docs/algorithms.md#boosted-trees (Friedman 2001; Ke 2017; Lucchese 2015).
+    References: docs/algorithms.md#boosted-trees (Friedman 2001; Ke 2017; Lucchese 2015).
     """
 
     name = "boosted"
@@ -154,17 +135,17 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._followed: dict[int, Followed] = {}
         self._ended = OutcomeRows(settings.history, WIDTH, outcomes=2)
         self._recalibration = PitRecalibration()
-        self._grown = self._period = 0  # number of ended jobs and period for which the trees were grown
-        self._growth: PendingGrowth | None = None
+        self._growth = Regrowth(settings.days, FEWEST, self._begin_growth)
         self._point = self._histogram = (np.zeros((0, 4)), np.zeros(0, np.int64))
         self._classes = np.zeros(0, np.int64)  # outcomes among the jobs on which trees were grown
+        self._new_classes = self._classes  # the same of the trees that are being grown
         self._ask()
         self._masses = LastValue(self._masses_of)
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
         """Return the prediction, or None before any job has ended."""
         known = self._rows.known(x)
-        if known is None or not self._grown:
+        if known is None or not self._growth.grown:
             return self._rows.experts.predict_one(x)
         point = float(tree_scores(self._point_asked, 1, known.row.astype(np.float64))[0]) * scale(x.requested_time)
         return fine_prediction(
@@ -189,9 +170,8 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         """Store the row of a job at its submission, track the job, and grow some trees when they are due."""
         self._follow(event)
         self._rows.observe(event)
-        if self._growth is not None and self._growth.trees.step():
-            self._use(self._growth)
-            self._growth = None
+        if (trees := self._growth.step()) is not None:
+            self._use(trees)
 
     def _follow(self, event: Event) -> None:
         if isinstance(event, JobSubmitted):
@@ -213,13 +193,13 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
                 else:
                     del self._followed[event.job_number]
 
-                self._grow_if_due(event.time)
+                self._growth.begin_if_due(event.time, self._ended.count)
 
     def _new(self, x: JobSubmitted) -> Followed:
         job, known = remembered(x), self._rows.known(x)
         if known is None or len(self._followed) >= MAX_FOLLOWED:
             return Followed(job)
-        return Followed(job, known.row, self._masses(known) if self._grown else None)
+        return Followed(job, known.row, self._masses(known) if self._growth.grown else None)
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Record the run time `y` in seconds with the job's row at submission, and update the recalibration."""
@@ -231,18 +211,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         if followed.outcomes is not None:
             self._recalibration.learn(*transformed_within(followed.outcomes, y, limit(x)))
 
-    def _grow_if_due(self, time: int) -> None:
-        """Begin to regrow the trees in each new period of the log.
-
-        With fewer than `EARLY` ended jobs, also regrow the trees whenever the number of jobs has grown by half.
-        """
-        count = self._ended.count
-        period, new = time // (self._settings.days * DAY), count - self._grown
-        early = count < EARLY and new >= self._grown / 2
-        if self._growth is None and count >= FEWEST and (early or (period != self._period and new > 0)):
-            self._growth = self._begin_growth(count, period)
-
-    def _begin_growth(self, count: int, period: int, steps: int = 0) -> PendingGrowth:
+    def _begin_growth(self, count: int, steps: int) -> Growth:
         """Return new trees on the history as it was after `count` ended jobs, after `steps` steps of growth."""
         rows, outcomes = self._ended.in_order(count)
         asked_of, started = np.ascontiguousarray(rows[:, :ASKED]), rows[:, ASKED:]
@@ -254,12 +223,13 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
             start = _start(started[:, classes].astype(np.float64))
             settings = {"num_class": len(classes), **DISTRIBUTION}
             fits.append(Fit(labels.astype(np.float64), self._settings.rounds, settings, start=start))
-        return PendingGrowth(count, period, classes, Growth(asked_of, fits, steps))
+        self._new_classes = classes
+        return Growth(asked_of, fits, steps)
 
-    def _use(self, growth: PendingGrowth) -> None:
-        self._grown, self._period, self._classes, trees = growth
+    def _use(self, trees: list[tuple[FloatTable, Integers]]) -> None:
+        self._classes = self._new_classes
         nothing_to_tell_apart = np.array([[-1.0, 0.0, 0.0, 0.0]]), np.zeros(1, np.int64)
-        self._point, self._histogram = [*trees.trees, nothing_to_tell_apart][:2]
+        self._point, self._histogram = [*trees, nothing_to_tell_apart][:2]
         self._ask()
         self._masses.forget()
 
@@ -279,12 +249,9 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
             ],
             "ended": self._ended.snapshot(),
             "recalibration": self._recalibration.snapshot(),
-            "counts": [self._grown, self._period],
+            **self._growth.snapshot(),
             "trees": [packed_numbers(numbers) for numbers in (*self._point, *self._histogram)],
             "classes": self._classes.tolist(),
-            "growth": None
-            if self._growth is None
-            else [self._growth.jobs, self._growth.period, self._growth.trees.steps],
         }
 
     def restore(self, state: Any) -> None:
@@ -300,14 +267,11 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         }
         self._ended.restore(state["ended"])
         self._recalibration.restore(state["recalibration"])
-        self._grown, self._period = state["counts"]
         nodes, roots, classes_nodes, classes_roots = map(unpacked_numbers, state["trees"])
         self._point, self._histogram = (nodes.reshape(-1, 4), roots), (classes_nodes.reshape(-1, 4), classes_roots)
         self._classes = np.array(state["classes"], np.int64)
         self._ask()
-        self._growth = None
-        if state["growth"] is not None:
-            self._growth = self._begin_growth(*state["growth"])
+        self._growth.restore(state)
 
 
 def _start(outcomes: Floats | FloatTable) -> Any:

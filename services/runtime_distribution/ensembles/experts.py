@@ -86,17 +86,14 @@ class UserWeights:
     share
         Share of a user's weights that returns to the common weights with each ended job.
 
-    Examples
-    --------
     >>> weights = UserWeights(2, 0.1, 0.01, 0.0)
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, user_id=7)
     >>> weights.judge(job, np.array([0.9, 0.1]))
     >>> weights.of(job).round(3).tolist(), weights.of(job.model_copy(update={"user_id": 8})).round(3).tolist()
     ([0.54, 0.46], [0.504, 0.496])
 
-    References
-    ----------
-    docs/algorithms.md#experts (Cesa-Bianchi 2006, sections 3.3 and 5.2, for log loss and fixed share; Cappé 2009).
+    References: docs/algorithms.md#experts (Cesa-Bianchi 2006, sections 3.3 and 5.2, for log loss and fixed share; Cappé
+    2009).
     """
 
     def __init__(self, predictors: int, rate: float, global_rate: float, share: float) -> None:
@@ -169,8 +166,6 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     Memory is bounded by users times window, by the classes, and by the jobs in the system.
 
-    Examples
-    --------
     >>> experts = Experts(ExpertsSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for run_time in [5] * 40:
@@ -179,9 +174,8 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
     >>> round(experts.predict_one(job).point), int(experts.weights(job).argmax())
     (4, 0)
 
-    References
-    ----------
-    docs/algorithms.md#experts (Cesa-Bianchi 2006, sections 3.3 and 5.2, for log loss and fixed share; Cappé 2009).
+    References: docs/algorithms.md#experts (Cesa-Bianchi 2006, sections 3.3 and 5.2, for log loss and fixed share; Cappé
+    2009).
     """
 
     name = "experts"

@@ -156,13 +156,8 @@ def learned(groups: FloatTable, rows: Integers, run_time: float, request: float)
 class JobGroups:
     """The current statistics of each group of jobs.
 
-    Parameters
-    ----------
-    most
-        Maximum number of groups. The least recently updated group is evicted.
+    With more than `most` groups, the least recently updated group is evicted.
 
-    Examples
-    --------
     >>> groups, job = JobGroups(100), RememberedJob(-1, 3600, 4, 7, 2, -1, 1, -1)
     >>> groups.submitted(job, now=0)
     >>> groups.started(job, now=10)

@@ -95,19 +95,13 @@ class MixtureSettings(RunTimeSettings):
 
 
 class JudgedOutcomes(NamedTuple):
-    """The predictions for a job, from which weights and recalibration are updated when the job ends.
-
-    Parameters
-    ----------
-    outcomes
-        Probability of each outcome (`shared.distributions.outcomes`) by each kind, shape (kinds, bin of the limit + 2),
-        rows adding up to 1. A kind without a prediction has the probabilities of the mixture.
-    fine
-        Fine masses of the mixture (`within_bins`), before recalibration.
-    """
+    """The predictions for a job, from which weights and recalibration are updated when the job ends."""
 
     outcomes: FloatTable
+    """Probability of each outcome (`shared.distributions.outcomes`) by each kind, shape (kinds, bin of the limit + 2),
+    rows adding up to 1. A kind without a prediction has the probabilities of the mixture."""
     fine: Floats
+    """Fine masses of the mixture (`within_bins`), before recalibration."""
 
 
 class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
@@ -122,8 +116,6 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
     Memory is bounded by that of the kinds, by users, and by the jobs in the system. Besides the cost of the kinds, a
     prediction is O(kinds · bins + REMEMBERED), an end O(kinds + bins).
 
-    Examples
-    --------
     >>> mixture = Mixture(MixtureSettings(kinds="templates+empirical"))
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for run_time in [5, 500] * 20:
@@ -133,9 +125,8 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
     >>> [round(value) for value in prediction.quantiles[::6]], mixture.weights(job).round(2).tolist()
     ([5, 5, 489, 514], [0.51, 0.49])
 
-    References
-    ----------
-    docs/algorithms.md#mixture (Cesa-Bianchi 2006, sections 3.3 and 5.2; Cappé 2009; Freund 1997; Kuleshov 2018).
+    References: docs/algorithms.md#mixture (Cesa-Bianchi 2006, sections 3.3 and 5.2; Cappé 2009; Freund 1997; Kuleshov
+    2018).
     """
 
     name = "mixture"

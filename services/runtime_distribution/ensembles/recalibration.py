@@ -44,17 +44,13 @@ def moved(outcomes: Floats, counts: Floats) -> Floats:
 class PitRecalibration:
     """A histogram of the probability integral transform of ended jobs, with forgetting.
 
-    Examples
-    --------
     >>> recalibration = PitRecalibration()
     >>> for _ in range(10_000):
     ...     recalibration.learn(0.4, 0.4)  # whatever is said to end with 0.5 does, and with 0.3 nothing does
     >>> recalibration.moved(np.array([0.3, 0.2, 0.5])).round(1).tolist()
     [0.0, 1.0, 0.0]
 
-    References
-    ----------
-    docs/algorithms.md#boosted-trees (Kuleshov 2018, section 3).
+    References: docs/algorithms.md#boosted-trees (Kuleshov 2018, section 3).
     """
 
     def __init__(self) -> None:

@@ -32,34 +32,22 @@ WIDTH: Final = ASKED + BINS + 1
 
 
 class KnownAtSubmission(NamedTuple):
-    """The known facts about a job at its submission.
-
-    Parameters
-    ----------
-    row
-        Input row of the trees, shape (WIDTH,).
-    limit, similar
-        The request (infinity if there is none) and the point of the templates (None if there is none), in seconds.
-    parts
-        Distribution of run times within each bin, see `within_bins`.
-    """
+    """The known facts about a job at its submission."""
 
     row: Rows
+    """Input row of the trees, shape (WIDTH,)."""
     limit: float
     similar: float | None
+    """The request (infinity if there is none) and the point of the templates (None if there is none), in seconds."""
     parts: FloatTable
+    """Distribution of run times within each bin, see `within_bins`."""
 
 
 class JobRows:
     """Builder of the rows of jobs, from groups of similar jobs, experts and templates.
 
-    Parameters
-    ----------
-    history
-        Number of ended jobs that templates store, and maximum number of groups.
+    `history` is the number of ended jobs that templates store, and the maximum number of groups.
 
-    Examples
-    --------
     >>> rows = JobRows(history=100)
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> rows.known(job) is None

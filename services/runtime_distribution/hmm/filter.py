@@ -68,10 +68,8 @@ def add_unfinished(likelihoods: FloatTable, slices: Integers, elapsed: Floats, e
     Within a bin the logarithm of the run time is uniform; bin 0 is not divided. If the probability is 0, nothing is
     added. The probability is then 0 in all states, because a learned model has the same longest run time in all states.
 
-    Parameters
-    ----------
-    slices, elapsed
-        The row of the slice in which each running job arrived, and the seconds that it has run; shape (jobs,).
+    `slices` and `elapsed` have the row of the slice in which each running job arrived, and the seconds that it has run;
+    shape (jobs,).
 
     O(states (bins + jobs)).
 
@@ -109,9 +107,7 @@ def forward(likelihoods: FloatTable, transition: FloatTable, prior: Floats) -> F
 
     O(slices states²).
 
-    References
-    ----------
-    docs/algorithms.md#hidden-markov-model (Rabiner 1989, section III-A).
+    References: docs/algorithms.md#hidden-markov-model (Rabiner 1989, section III-A).
 
     >>> forward(np.log([[0.5, 0.25]]), np.eye(2), np.array([0.5, 0.5])).round(6).tolist()
     [[0.666667, 0.333333]]

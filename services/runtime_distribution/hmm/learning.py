@@ -56,9 +56,7 @@ def learn(counts: Counts, model: Model, method: Method, threshold: float, ended:
     >>> sorted(learned.model.emission[:, 0].round(3).tolist())
     [0.101, 0.899]
 
-    References
-    ----------
-    docs/algorithms.md#hidden-markov-model (Nissimov 2007, section 3).
+    References: docs/algorithms.md#hidden-markov-model (Nissimov 2007, section 3).
     """
     emission = seeded(counts, model.emission, chance)
     model, moved = model._replace(emission=emission), math.inf
@@ -106,9 +104,7 @@ def seeded(counts: Counts, emission: Floats, chance: Generator) -> Floats:
     The slice is drawn with a probability proportional to its jobs times its divergence from the nearest state
     (k-means++), so it is far from the other states. O(slices bins states) for each state that is replaced.
 
-    References
-    ----------
-    docs/algorithms.md#hidden-markov-model (Arthur 2007).
+    References: docs/algorithms.md#hidden-markov-model (Arthur 2007).
     """
     counts = counts[counts.any(axis=1)]
     sizes = counts.sum(axis=1, dtype=np.float64)
@@ -150,9 +146,7 @@ def soft_pass(counts: Counts, model: Model) -> tuple[Model, Floats]:
     A pass never lowers the posterior: the likelihood of the counts times the prior of the model. The pseudo-counts
     that are added to the counts stand for that prior.
 
-    References
-    ----------
-    docs/algorithms.md#hidden-markov-model (Rabiner 1989, section III-C).
+    References: docs/algorithms.md#hidden-markov-model (Rabiner 1989, section III-C).
     """
     filtered = forward(log_likelihoods(counts, model.emission), model.transition, start(len(model.emission)))
     smoothed, steps = smooth(filtered, model.transition)

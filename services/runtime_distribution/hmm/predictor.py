@@ -81,6 +81,9 @@ class HmmSettings(RunTimeSettings):
 
 MAX_COUNT: Final = np.iinfo(np.uint16).max
 
+NUMBERS = ("first", "now", "ended", "rounds", "distance", "ended_at_learning")
+"""Plain numbers in the state of `Hmm`."""
+
 
 class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict from the hidden state of the machine, by a hidden Markov model of quarters of an hour.
@@ -104,8 +107,6 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
     new slice O(bins + states²). Learning takes O(history states (bins + states)), which `MAX_LEARNED` limits to a few
     milliseconds. A jump in time costs O(states²) for each skipped slice, at most for the slices of `history`.
 
-    Examples
-    --------
     >>> predictor = Hmm(HmmSettings(states=2))
     >>> for number in range(1000):  # half a day of short jobs, half a day of long ones
     ...     job = JobSubmitted(time=number * 1800, job_number=number, requested_processors=1, requested_time=36000)
@@ -117,9 +118,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
     970 (506, 336)
     990 (8579, 336)
 
-    References
-    ----------
-    docs/algorithms.md#hidden-markov-model (Nissimov 2007, section 3).
+    References: docs/algorithms.md#hidden-markov-model (Nissimov 2007, section 3).
     """
 
     name = "hmm"
@@ -275,12 +274,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
     def snapshot(self) -> Any:
         """Return the whole state. The table of 16-bit numbers, mostly 0, is compressed and encoded as base64."""
         return {
-            "first": self._first,
-            "now": self._now,
-            "ended": self._ended,
-            "rounds": self._rounds,
-            "distance": self._distance,
-            "ended_at_learning": self._ended_at_learning,
+            **{name: getattr(self, f"_{name}") for name in NUMBERS},
             "arrived": [list(pair) for pair in self._arrived.items()],
             "started": [list(pair) for pair in self._started.items()],
             "counts": packed(self._counts.astype("<u2").tobytes()),
@@ -293,12 +287,9 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
         states = self._settings.states
-        self._first = state["first"]
-        self._now = state["now"]
-        self._ended = state["ended"]
-        self._rounds = state["rounds"]
-        self._distance = state["distance"]
-        self._ended_at_learning = state["ended_at_learning"]
+        for name in NUMBERS:
+            setattr(self, f"_{name}", state[name])
+
         self._arrived = dict(state["arrived"])
         self._started = dict(state["started"])
         counts = np.frombuffer(unpacked(state["counts"]), "<u2")

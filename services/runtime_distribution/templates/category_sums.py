@@ -64,15 +64,11 @@ def estimate(
     tuple
         Two numbers in seconds. The error is infinite if there are too few values, or all x of a regression are equal.
 
-    Examples
-    --------
     >>> mean, error = estimate(False, 4, 460.0, 53400.0, 0.0, 0.0, 0.0, 0.0, 1.0)  # 100, 110, 120, 130
     >>> mean, round(float(error * t_quantiles(0.9, 3)[3]), 3)
     (115.0, 33.968)
 
-    References
-    ----------
-    docs/algorithms.md#templates (Draper 1998, section 1.4, for the interval of a new observation).
+    References: docs/algorithms.md#templates (Draper 1998, section 1.4, for the interval of a new observation).
     """
     if n < 2:
         return 0.0, math.inf

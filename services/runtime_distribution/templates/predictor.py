@@ -124,8 +124,6 @@ class Templates(WindowedPredictor):
 
     Memory is bounded by `history`. With k templates a prediction is O(k + SHOWN + bins), an end O(k).
 
-    Examples
-    --------
     >>> predictor = Templates(TemplatesSettings(set="mean(key=user);mean"))
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for user, run_time in ((7, 100), (7, 110), (8, 3000), (7, 120), (7, 130)):
@@ -134,9 +132,7 @@ class Templates(WindowedPredictor):
     >>> prediction.point, [round(value) for value in prediction.interval], prediction.observations
     (115.0, [81, 149], 4)
 
-    References
-    ----------
-    docs/algorithms.md#templates (Smith 1999, sections 2.1.1 and 2.1.2).
+    References: docs/algorithms.md#templates (Smith 1999, sections 2.1.1 and 2.1.2).
     """
 
     name = "templates"

@@ -39,8 +39,6 @@ class Genes:
     whether the jobs of a category share it. Then there are five bits for each of `RANGES`. The number in the last four
     of them is taken modulo the number of values.
 
-    Examples
-    --------
     >>> genes = Genes(["user", "request"])
     >>> genes.bits
     20
@@ -175,9 +173,7 @@ def search(genes: Genes, errors: Errors, population: int, generations: int, seed
     seed
         Seed of all random numbers. Each generation has its own generator.
 
-    References
-    ----------
-    docs/algorithms.md#template-search (Smith 1999, section 2.1.3).
+    References: docs/algorithms.md#template-search (Smith 1999, section 2.1.3).
     """
     chance = Generator(PCG64([seed, 0]))
     individuals = [genes.random(chance) for _ in range(population)]

@@ -93,8 +93,6 @@ class TemplateErrors:
     map_
         A function like `map`, perhaps on several threads: the kernels release the interpreter lock.
 
-    Examples
-    --------
     >>> from shadowtime.services.runtime_distribution.templates.template import templates_of
     >>> jobs = [RememberedJob(run_time, 100, 1, 7, -1, -1, -1, -1) for run_time in (40, 50, 45)]
     >>> events = [(PREDICTED, 0, 0), (PREDICTED, 1, 0), (ENDED, 0, 40), (ENDED, 1, 50), (PREDICTED, 2, 0)]

@@ -115,10 +115,8 @@ class Template(SpecSettings):
 def template_of(text: str) -> Template:
     """Return the template that a SPEC describes.
 
-    Raises
-    ------
-    SettingsError
-        If the SPEC has an unknown name, key or characteristic, or a value out of range. The error names it.
+    Raise `SettingsError` if the SPEC has an unknown name, key or characteristic, or a value out of range. The error
+    names it.
     """
     spec = parse(text)
     keys = [name for name in Template.model_fields if name != "prediction"]
@@ -139,10 +137,8 @@ def template_of(text: str) -> Template:
 def templates_of(text: str) -> tuple[Template, ...]:
     """Return the templates of a set: SPECs with semicolons between them, or `default` for the project's set.
 
-    Raises
-    ------
-    SettingsError
-        If there is no template, more than `MAX_TEMPLATES`, or an invalid one. The error names the fault.
+    Raise `SettingsError` if there is no template, more than `MAX_TEMPLATES`, or an invalid one. The error names the
+    fault.
     """
     texts = [part for part in (DEFAULT_SET if text == DEFAULT else text).split(";") if part.strip()]
     if not 1 <= len(texts) <= MAX_TEMPLATES:
@@ -170,11 +166,8 @@ MAX_LINE_LENGTH = 2000
 def spelled_out(text: str) -> str:
     """Return a set in its normal form, given as a text or as the name of a file.
 
-    Raises
-    ------
-    SettingsError
-        If the text is an invalid set, the file cannot be read, or its contents are not a set. For a file, the error
-        names the file.
+    Raise `SettingsError` if the text is an invalid set, the file cannot be read, or its contents are not a set. For a
+    file, the error names the file.
 
     >>> spelled_out("mean(key=request+user,history=8); mean(history=64)")
     'mean(key=user+request,history=8);mean(history=64)'

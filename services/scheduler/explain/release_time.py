@@ -1,6 +1,7 @@
 """Running jobs that must end before a waiting job fits, and the probability that they have ended by a time."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -150,9 +151,6 @@ def _quantiles(lacked: int, busy: PassState) -> Iterator[tuple[float, int]]:
     """
     last = int(busy.requested_ends.max())
     for share in QUANTILES:
-        low, high = busy.now, last
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if _enough(lacked, middle, busy) >= share else (middle, high)
-        if high - busy.now <= MAX_DURATION:
-            yield share, high
+        time = bisect_left(range(last), share, lo=busy.now + 1, key=lambda time: _enough(lacked, time, busy))
+        if time - busy.now <= MAX_DURATION:
+            yield share, time

@@ -23,21 +23,15 @@ from shadowtime.shared.messages import MAX_NAMED_JOBS, Ahead, Refused, Shadow, c
 
 @dataclass
 class ServiceOrder:
-    """The waiting jobs of a pool, as rows in the order of service. Jobs whose start is decided count as running.
-
-    Parameters
-    ----------
-    known
-        Whether the policy serves in this order. If not, the jobs are in order of arrival.
-    heads
-        Number of first jobs that fit together into the free resources. A pass would start them.
-    """
+    """The waiting jobs of a pool, as rows in the order of service. Jobs whose start is decided count as running."""
 
     rows: Integers
     known: bool
+    """Whether the policy serves in this order. If not, the jobs are in order of arrival."""
     idle: Integers
     busy: PassState
     heads: int
+    """Number of first jobs that fit together into the free resources. A pass would start them."""
     job_numbers: Integers
 
     @cached_property
@@ -160,10 +154,7 @@ def waiting(
 def shadow_behind(pool: PoolScheduler, head: int, row: int, line: ServiceOrder) -> Shadow | None:
     """Return the head's reservation; None if the policy does not backfill as EASY does. O(running log running).
 
-    Parameters
-    ----------
-    head, row
-        Rows of the queue: the first job that does not fit, and the job to explain.
+    `head` and `row` are rows of the queue: the first job that does not fit, and the job to explain.
     """
     policy, queue, busy = pool.policy, pool.queue, line.busy
     if not policy.as_easy:

@@ -1,6 +1,8 @@
 """Hypothetical passes: the policy itself runs to see whether another request would start a waiting job now."""
 
 import copy
+import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -66,10 +68,8 @@ class WhatIf:
 
         The list is empty if neither is found, or if more than `MAX_QUEUE` jobs wait.
 
-        Parameters
-        ----------
-        shortest
-            Seconds until the shadow time of the head, the first request to try; None without a shadow time.
+        `shortest` is the first request to try: the seconds until the shadow time of the head; None without a shadow
+        time.
         """
         queue = self._pool.queue
         row = queue.row(number)
@@ -97,27 +97,29 @@ class WhatIf:
 
         if asked <= MINUTE or not self.starts(number, requested_time=MINUTE):
             return None
-        low, high = 1, min(-(-asked // MINUTE), NEVER // MINUTE)
-        for _ in range(MAX_PASSES):
-            if high - low <= 1:
-                break
-            middle = int((low * high) ** 0.5) if high > 4 * low else (low + high) // 2
-            low, high = (middle, high) if self.starts(number, requested_time=middle * MINUTE) else (low, middle)
-
-        return low * MINUTE
+        most = min(-(-asked // MINUTE), NEVER // MINUTE)
+        return MINUTE * _largest(most, lambda minutes: self.starts(number, requested_time=minutes * MINUTE), 4)
 
     def _smaller(self, number: int, asked: int) -> int | None:
         """Return the largest of the tried sizes on which the job would start, in processors; None if there is none."""
         if asked <= 1 or not self.starts(number, processors=1):
             return None
-        low, high = 1, asked
-        for _ in range(MAX_PASSES):
-            if high - low <= 1:
-                break
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.starts(number, processors=middle) else (low, middle)
+        return _largest(asked, lambda size: self.starts(number, processors=size))
 
-        return low
+
+def _largest(high: int, starts: Callable[[int], bool], apart: float = math.inf) -> int:
+    """Return the largest of the tried numbers below `high` with which a job starts, by bisection from 1 on.
+
+    The geometric mean of two limits is tried while the higher is more than `apart` times the lower.
+    """
+    low = 1
+    for _ in range(MAX_PASSES):
+        if high - low <= 1:
+            break
+        middle = int((low * high) ** 0.5) if high > apart * low else (low + high) // 2
+        low, high = (middle, high) if starts(middle) else (low, middle)
+
+    return low
 
 
 def changed(queue: Queue, number: int, requested_time: int | None, processors: int | None) -> Queue:

@@ -12,15 +12,12 @@ from shadowtime.services.scheduler.forecasting.forecaster import (
     forecast_ends,
 )
 from shadowtime.services.scheduler.forecasting.kernels import TOO_FAR
-from shadowtime.services.scheduler.kernels import FOREVER, begin, earliest, has_room_at, take
+from shadowtime.services.scheduler.kernels import EACH_STEP, FOREVER, begin, earliest, has_room_at, take
 from shadowtime.services.scheduler.tables import Queue
 from shadowtime.services.scheduler.work_limits import AHEAD
 from shadowtime.shared.kernels import BEYOND, Integers, IntegerTable, kernel
 
 # Reservations of waiting jobs if no other job arrives. A job is added behind the others without a new plan.
-
-EACH_STEP = 3
-"""Work of one reservation for each step of the profile: to search, cut and take."""
 
 
 @kernel

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.shared.bounds import MAX_DURATION
-from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
+from shadowtime.shared.kernels import Floats, FloatTable, NumberedRows, kernel
+from shadowtime.shared.statistics import NEAR, seconds_of
 
 # Levels of the quantiles of a wait.
 
@@ -19,9 +19,6 @@ Empty if unknown."""
 
 STEP = 0.01
 """Step size. One wait moves the logarithm of a quantile up by `STEP * level`, or down by `STEP * (1 - level)`."""
-
-NEAR = 60.0
-"""Seconds that are added to waits before their logarithms are taken."""
 
 COUNT = len(LEVELS)
 SHARES: Floats = np.array(LEVELS)
@@ -64,8 +61,6 @@ class CalibratedStarts:
 
     O(waiting jobs * levels) for each forecast, O(levels) for each start; memory O(waiting jobs).
 
-    Examples
-    --------
     >>> starts = CalibratedStarts()
     >>> for number in range(500):
     ...     _ = starts.tell(number, 1_000 * number, tuple((level, 600 + round(60 * level)) for level in LEVELS))
@@ -73,30 +68,20 @@ class CalibratedStarts:
     >>> dict(starts.shifted(tuple((level, 600 + round(60 * level)) for level in LEVELS)))[0.5]
     900
 
-    References
-    ----------
-    docs/algorithms.md#calibrated-starts (Angelopoulos 2025, for the constant step).
+    References: docs/algorithms.md#calibrated-starts (Angelopoulos 2025, for the constant step).
     """
 
     def __init__(self) -> None:
         self.shifts: FloatTable = np.zeros((2, COUNT))
-        self._numbers: list[int] = []
-        """The waiting jobs, in the order of the rows of `_forecasts`."""
-        self._rows: dict[int, int] = {}
-        self._forecasts: FloatTable = np.empty((16, OPEN + COUNT))
+        self._forecasts = NumberedRows(OPEN + COUNT)
 
     def tell(self, job_number: int, now: int, within: Within) -> Within:
         """Return the calibrated quantiles of a submitted job, and keep its forecast to learn from its wait."""
-        count_missed(float(now), self._forecasts[: len(self._numbers)], self.shifts, SHARES)
+        count_missed(float(now), self._forecasts.table, self.shifts, SHARES)
         if not within:
             return within
-        row = self._rows[job_number] = len(self._numbers)
-        self._numbers.append(job_number)
-        if row == len(self._forecasts):
-            self._forecasts = np.concatenate((self._forecasts, np.empty_like(self._forecasts)))
         logs = _logs(within)
-        self._forecasts[row, FORECAST_AT], self._forecasts[row, KIND] = now, logs[0] < logs[-1]
-        self._forecasts[row, LOGS:OPEN], self._forecasts[row, OPEN:] = logs, 1.0
+        self._forecasts.add(job_number, np.concatenate(([now, logs[0] < logs[-1]], logs, np.ones(COUNT))))
         return self._moved(logs)
 
     def shifted(self, within: Within) -> Within:
@@ -104,48 +89,34 @@ class CalibratedStarts:
         return self._moved(_logs(within))
 
     def _moved(self, logs: Floats) -> Within:
-        seconds = _seconds(logs + self.shifts[int(logs[0] < logs[-1])])
+        seconds = seconds_of(logs + self.shifts[int(logs[0] < logs[-1])]).astype(np.int64)
         return tuple(zip(LEVELS, np.sort(seconds).tolist(), strict=True))
 
     def start(self, job_number: int, now: int) -> None:
         """Learn from the wait of a job that starts, if it has a forecast."""
-        if job_number not in self._rows:
+        rows = self._forecasts.of(job_number)
+        if rows is None:
             return
-        row = self._forecasts[self._rows[job_number]]
-        count_missed(float(now), row[np.newaxis], self.shifts, SHARES)
+        count_missed(float(now), rows, self.shifts, SHARES)
+        row = rows[0]
         shifts, wait = self.shifts[int(row[KIND])], now - row[FORECAST_AT]
-        held = (row[OPEN:] > 0.0) & ((wait > 0.0) | (_seconds(row[LOGS:OPEN] + shifts) > 0))
+        held = (row[OPEN:] > 0.0) & ((wait > 0.0) | (seconds_of(row[LOGS:OPEN] + shifts) > 0.0))
         shifts[held] -= STEP * (1.0 - SHARES[held])
         self.withdraw(job_number)
 
     def withdraw(self, job_number: int) -> None:
-        """Drop the forecast of a job. The last row of the table replaces it."""
-        row = self._rows.pop(job_number, None)
-        if row is None:
-            return
-        last = self._numbers.pop()
-        if last != job_number:
-            self._numbers[row], self._rows[last] = last, row
-            self._forecasts[row] = self._forecasts[len(self._numbers)]
+        """Drop the forecast of a job."""
+        self._forecasts.remove(job_number)
 
     def snapshot(self) -> dict[str, Any]:
         """Return shifts and waiting jobs as plain values."""
-        forecasts = self._forecasts[: len(self._numbers)]
-        return {"shifts": self.shifts.tolist(), "numbers": self._numbers.copy(), "told": forecasts.tolist()}
+        forecasts = self._forecasts
+        return {"shifts": self.shifts.tolist(), "numbers": forecasts.numbers.copy(), "told": forecasts.table.tolist()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state that `snapshot` returned."""
         self.shifts = np.array(state["shifts"])
-        self._numbers = list(state["numbers"])
-        self._rows = {number: row for row, number in enumerate(self._numbers)}
-        self._forecasts = np.empty((max(16, len(self._numbers)), OPEN + COUNT))
-        self._forecasts[: len(self._numbers)] = np.array(state["told"]).reshape(-1, OPEN + COUNT)
-
-
-def _seconds(logs: Floats) -> Integers:
-    """Return the waits with these logarithms, in whole seconds, at least 0 and at most `MAX_DURATION`."""
-    seconds = np.rint(np.exp(np.minimum(logs, np.log(MAX_DURATION))) - NEAR)
-    return np.maximum(seconds, 0.0).astype(np.int64)
+        self._forecasts = NumberedRows(OPEN + COUNT, state["numbers"], state["told"])
 
 
 def _logs(within: Within) -> Floats:

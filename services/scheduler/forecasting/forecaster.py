@@ -4,9 +4,7 @@ The forecast is made at the submission: after the ends of that instant and befor
 (docs/algorithms.md#order-of-events-at-an-instant). Jobs that are submitted later at the same instant are not known yet.
 Forecasts consider only processors.
 
-References
-----------
-docs/algorithms.md#wait-forecasts (Smith 1999, section 3).
+References: docs/algorithms.md#wait-forecasts (Smith 1999, section 3).
 """
 
 from typing import Any, NamedTuple, Protocol

@@ -83,9 +83,7 @@ class SampledFutures:
     key
         Key of the seeded random numbers.
 
-    References
-    ----------
-    docs/algorithms.md#sampled-futures.
+    References: docs/algorithms.md#sampled-futures.
     """
 
     def __init__(self, ahead: PassByPass, key: int) -> None:

@@ -2,7 +2,6 @@
 
 from shadowtime.services.scheduler.kernels.conservative_plan import (
     COLUMNS,
-    EACH_STEP,
     FIRST,
     NUMBER,
     SHAPE,
@@ -24,7 +23,7 @@ from shadowtime.services.scheduler.kernels.guarded import (
     Pass,
     guarded_pass,
 )
-from shadowtime.services.scheduler.kernels.profile import FOREVER, begin, earliest, has_room_at, take
+from shadowtime.services.scheduler.kernels.profile import EACH_STEP, FOREVER, begin, earliest, has_room_at, take
 from shadowtime.services.scheduler.kernels.release_walk import UNBOUNDED, Walk, by_time, walk
 from shadowtime.services.scheduler.kernels.slurm import (
     BackfillCandidate,

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.services.scheduler.kernels.profile import FOREVER, begin, earliest, fits, merged, take
+from shadowtime.services.scheduler.kernels.profile import EACH_STEP, FOREVER, begin, earliest, fits, merged, take
 from shadowtime.services.scheduler.tables import RunningJobs, expected_ends
 from shadowtime.shared.kernels import IntegerCube, Integers, IntegerTable, kernel
 
@@ -88,10 +88,6 @@ class PlannedStarts(NamedTuple):
     free: IntegerTable
     steps: int
     left: int
-
-
-EACH_STEP = 3
-"""Work of one planned start for each step of the profile: to search, cut and take."""
 
 
 @kernel
@@ -214,9 +210,6 @@ def plan(
 
 # One pass over arrays in which every job that cannot start gets a reservation.
 
-STEPS = 3
-"""Work of one reservation for each step of the profile: to search, cut and take."""
-
 
 @kernel
 def reserve_pass(
@@ -262,7 +255,7 @@ def reserve_pass(
         if work > most:
             planned = job
             break
-        work += STEPS * steps
+        work += EACH_STEP * steps
         at = earliest(times, left, steps, sizes[job], run_times[job], FOREVER)
         if at < FOREVER:
             steps = take(times, left, steps, at, at + run_times[job], sizes[job])

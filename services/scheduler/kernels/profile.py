@@ -11,6 +11,10 @@ FOREVER = 1 << 61
 """A time after all others; `shared.kernels.easy_backfill.BEYOND` lies before it."""
 
 
+EACH_STEP = 3
+"""Work of one reservation for each step of the profile: to search, cut and take."""
+
+
 @inlined
 def has_room_at(free: IntegerTable, step: int, size: Integers) -> bool:
     """Return whether a job with at least one processor fits at a step, as `shared.kernels.has_room` does."""

@@ -37,14 +37,6 @@ UNBOUNDED = 1 << 62
 """Work that no walk exceeds."""
 
 
-class Terminations(NamedTuple):
-    """Possible ends of running jobs, one entry for each event, in the order of the walk, shape (events,)."""
-
-    times: Floats
-    jobs: Integers
-    probabilities: Floats
-
-
 class Walk(NamedTuple):
     """The result of one walk over the terminations, for candidates of every size; rows are steps in order of time.
 
@@ -111,12 +103,8 @@ def walk(
 ) -> tuple[Floats, Integers, Floats, FloatTable, FloatTable, int]:
     """Walk the terminations of running jobs once, for candidates of all sizes. Return the fields of a `Walk`.
 
-    Each step needs the distribution of the processors that all *other* jobs have released. The steps are halved again
-    and again. A job without a step in a half has the same probability throughout the half, and is added once for the
-    whole half. In a half of one step, all jobs but the job of that step have been added. The walk only sums products of
-    probabilities. Dividing a job out would lose all digits within about ten steps if jobs are small. A half only
-    computes the numbers of released processors from which its own jobs can make the head ready, alone or beside the
-    largest candidate. These numbers become fewer as halves become shorter.
+    A half only computes the numbers of released processors from which its own jobs can make the head ready, alone or
+    beside the largest candidate. These numbers become fewer as halves become shorter.
 
     O(steps * values that matter) for jobs of one size, and at most log(jobs) times that. The values that matter are at
     most `needed` plus the largest candidate.

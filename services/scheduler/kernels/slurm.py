@@ -1,8 +1,7 @@
 """The two passes of Slurm over its queue: the main scheduler's, and that of `sched/backfill`.
 
-References
-----------
-docs/algorithms.md#slurm (Slurm 22.05, `src/slurmctld/job_scheduler.c`, `src/plugins/sched/backfill/backfill.c`).
+References: docs/algorithms.md#slurm (Slurm 22.05, `src/slurmctld/job_scheduler.c`,
+`src/plugins/sched/backfill/backfill.c`).
 """
 
 from collections.abc import Sequence

@@ -33,16 +33,12 @@ def condition(masses: Floats, edges: Floats, elapsed: float, request: float, cen
     censor
         Whether mass above the request counts as an end at the request, where the job is killed. If not, it is dropped.
 
-    Examples
-    --------
     >>> edges = np.array([1.0, 10.0, 100.0, 1000.0, 10000.0])
     >>> times, probabilities = condition(np.array([0.4, 0.3, 0.2, 0.1]), edges, 1.0, 100.0, False)
     >>> times.tolist(), probabilities.round(4).tolist()
     ([10.0, 100.0], [0.5714, 0.4286])
 
-    References
-    ----------
-    docs/algorithms.md#probabilistic-backfilling (Nissimov 2007, Algorithm 1; the guards are ours).
+    References: docs/algorithms.md#probabilistic-backfilling (Nissimov 2007, Algorithm 1; the guards are ours).
     """
     upper = max(request, elapsed + 1.0)
     times = np.empty(len(masses))

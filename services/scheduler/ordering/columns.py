@@ -12,22 +12,16 @@ from shadowtime.shared.kernels import Floats, Integers
 
 
 class WaitingColumns(NamedTuple):
-    """The waiting jobs at `now`. Every column has the shape (jobs,), in order of (submit time, job number).
-
-    Parameters
-    ----------
-    by
-        Run times by which jobs are ordered: requests, predicted points, means of predicted distributions, or `plan`.
-        `plan` is the run times that policies plan with: points in whole seconds, requests if nothing is predicted.
-    chance
-        Key of the seeded random numbers. Each number also depends on the job.
-    """
+    """The waiting jobs at `now`. Every column has the shape (jobs,), in order of (submit time, job number)."""
 
     now: int
     queue: Queue
     by: TimesBy
+    """Run times by which jobs are ordered: requests, predicted points, means of predicted distributions, or `plan`.
+    `plan` is the run times that policies plan with: points in whole seconds, requests if nothing is predicted."""
     measures: RunTimeMeasures
     chance: int = 0
+    """Key of the seeded random numbers. Each number also depends on the job."""
 
     @property
     def submit_times(self) -> Integers:

@@ -31,10 +31,7 @@ def compiled(key: Key) -> tuple[int, Key]:
 
     The basis is a constant number for each job. `sort_keys` computes the key of a job from its basis and its wait.
 
-    Raises
-    ------
-    ValueError
-        If the order changes as time passes and has no compiled form.
+    Raise `ValueError` if the order changes as time passes and has no compiled form.
     """
     if getattr(key, "steady", False):
         return STEADY, key

@@ -52,8 +52,6 @@ def measures_of(masses: Floats, elapsed: float, limit: float) -> tuple[float, fl
         the probability that the job ends within x more seconds. The second is its expected run time in these seconds,
         E[min(p - elapsed, x)].
 
-    Examples
-    --------
     >>> mean, slowdown, rate = measures_of(np.array([0.5] + [0.0] * 11 + [0.5]), 0.0, 3600.0)
     >>> round(mean, 2), round(slowdown, 4), round(rate, 4)
     (437.61, 0.0506, 0.6667)
@@ -138,10 +136,7 @@ class RunTimeMeasures:
 
     A job without a distribution runs as predicted. O(jobs) for each pass, and O(bins) for each new job.
 
-    Parameters
-    ----------
-    taus
-        Probabilities for which `outlasted` returns times.
+    `taus` are the probabilities for which `outlasted` returns times.
     """
 
     def __init__(self, taus: tuple[float, ...] = ()) -> None:

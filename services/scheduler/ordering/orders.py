@@ -8,9 +8,7 @@ seconds waited so far.
 A new order is a function here and a line in `ORDERS`, or a function of a plug-in. `steady` marks an order that does not
 change as time passes, so that its jobs need not be sorted anew.
 
-References
-----------
-docs/ordering.md.
+References: docs/ordering.md.
 """
 
 from collections.abc import Callable
@@ -162,9 +160,7 @@ def area(jobs: WaitingColumns) -> Floats:
 def saved(jobs: WaitingColumns) -> Floats:
     """Largest expected slowdown for each processor second first: largest E[1 / max(p, 10 s)] / (E[p] · q).
 
-    References
-    ----------
-    docs/ordering.md#slowdown-for-each-processor-second (ours; Smith 1956, Rothkopf 1966).
+    References: docs/ordering.md#slowdown-for-each-processor-second (ours; Smith 1956, Rothkopf 1966).
     """
     return -(jobs.slowdowns_a_second / area(jobs))
 
@@ -173,9 +169,7 @@ def saved(jobs: WaitingColumns) -> Floats:
 def gittins(jobs: WaitingColumns) -> Floats:
     """Gittins index, largest first: the largest Pr(p ≤ x) / (E[min(p, x)] · q) over thresholds x.
 
-    References
-    ----------
-    docs/ordering.md#unknown-lengths (Gittins 1979; Sevcik 1974).
+    References: docs/ordering.md#unknown-lengths (Gittins 1979; Sevcik 1974).
     """
     return -(jobs.end_rates / jobs.processors)
 

@@ -68,10 +68,7 @@ class OrderedSettings(PolicySettings):
 def require_forecast(forecast: Forecast, orders: Sequence[str], info: ValidationInfo) -> None:
     """Check that waits are forecast only if the order of the queue is one of `orders`.
 
-    Raises
-    ------
-    ValueError
-        If waits are forecast with another order.
+    Raise `ValueError` if waits are forecast with another order.
     """
     queue = info.data.get("queue", "fcfs")
     if forecast and queue not in orders:

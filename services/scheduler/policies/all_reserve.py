@@ -48,9 +48,7 @@ class AllReserve(Policy):
     later jobs from delaying its job, which may start sooner. O(queue * (queue + running)) per pass, but at most
     `work_limits.PLANNED` steps. Beyond this limit, the pass tries no further jobs.
 
-    References
-    ----------
-    docs/algorithms.md#all-reserve (Smith 1999, section 2.1.4), docs/ordering.md.
+    References: docs/algorithms.md#all-reserve (Smith 1999, section 2.1.4), docs/ordering.md.
     """
 
     name = "all-reserve"

@@ -113,9 +113,7 @@ class Conservative(Policy):
     limit, new jobs wait without a reservation. If there are too many reservations to check, those with the latest
     starts are lost.
 
-    References
-    ----------
-    docs/algorithms.md#conservative-backfilling (Perković 2000, sections 2 to 7).
+    References: docs/algorithms.md#conservative-backfilling (Perković 2000, sections 2 to 7).
     """
 
     name = "conservative"

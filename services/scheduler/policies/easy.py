@@ -73,9 +73,7 @@ class Easy(InOrder, Policy):
     amount of each resource. Queue and candidates may be in any of the `orders`. O(queue log queue + running log
     running) per pass.
 
-    References
-    ----------
-    docs/algorithms.md#easy (Lifka 1995), docs/ordering.md.
+    References: docs/algorithms.md#easy (Lifka 1995), docs/ordering.md.
     """
 
     name = "easy"
@@ -117,8 +115,6 @@ class Easy(InOrder, Policy):
         A subclass that overrides it is asked at each pass that looks for candidates. Ranks are whole numbers, the
         smallest is tried first; the head of the queue does not depend on them (`rows` is for that).
 
-        Examples
-        --------
         >>> class LongestFirst(Easy):
         ...     name = "longest-first"
         ...     def order(self, now, queue):
@@ -206,9 +202,7 @@ class EasySjbf(Easy):
 
     An alias of `easy:candidates=spf`.
 
-    References
-    ----------
-    docs/algorithms.md#easy (Tsafrir 2007, section 5).
+    References: docs/algorithms.md#easy (Tsafrir 2007, section 5).
     """
 
     name = "easy-sjbf"
@@ -226,9 +220,7 @@ class Wfp(Easy):
 
     An alias of `easy:queue=wfp3`.
 
-    References
-    ----------
-    docs/algorithms.md#wfp (Tang 2013, section 6.1, equation 5).
+    References: docs/algorithms.md#wfp (Tang 2013, section 6.1, equation 5).
     """
 
     name = "wfp"

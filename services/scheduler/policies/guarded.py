@@ -80,10 +80,7 @@ def decisions_of(now: int, queue: Queue, planned: Integers, result: Pass) -> lis
 class GuardedPass:
     """A scheduling pass with one configuration: its orders, run times and guards. It keeps caches, but no state.
 
-    Parameters
-    ----------
-    predicted
-        Whether candidates are planned with their predictions. If not, they are planned with their requests.
+    If `predicted`, candidates are planned with their predictions. If not, they are planned with their requests.
     """
 
     def __init__(self, settings: GuardedSettings, *, predicted: bool = True) -> None:
@@ -145,9 +142,7 @@ class Guarded(Policy):
     than `threshold`, candidates are planned with their requests, too. O(queue log queue + running log running) per
     pass.
 
-    References
-    ----------
-    docs/ordering.md#guards (ours; for EASY: Lifka 1995).
+    References: docs/ordering.md#guards (ours; for EASY: Lifka 1995).
     """
 
     name = "guarded"

@@ -29,21 +29,14 @@ EACH_JOB = 10_000
 
 
 class TrialRule(NamedTuple):
-    """Rule by which jobs get trials on idle processors.
-
-    Parameters
-    ----------
-    speculate
-        Least length of a hole as a share of the job's estimate; `expected` to decide by the expected gain; or `no`.
-    came_true
-        Actual waits as a share of the waits foreseen by the plan. It scales the wait that a trial may save.
-    test_runs
-        Whether jobs with long requests get test runs.
-    """
+    """Rule by which jobs get trials on idle processors."""
 
     speculate: float | str
+    """Least length of a hole as a share of the job's estimate; `expected` to decide by the expected gain; or `no`."""
     came_true: float
+    """Actual waits as a share of the waits foreseen by the plan. It scales the wait that a trial may save."""
     test_runs: bool
+    """Whether jobs with long requests get test runs."""
 
 
 class IdleProcessors:

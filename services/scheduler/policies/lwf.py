@@ -33,9 +33,7 @@ class Lwf(Policy):
 
     O(queue log queue) per pass.
 
-    References
-    ----------
-    docs/algorithms.md#least-work-first (Smith 1999, section 2.1.4).
+    References: docs/algorithms.md#least-work-first (Smith 1999, section 2.1.4).
     """
 
     name = "lwf"

@@ -50,9 +50,7 @@ def sizes(mode: Mode, processors: int, requested_time: int | None) -> tuple[int,
     >>> sizes("quarter", 4, 3600), sizes("half", 1, 3600), sizes("greedy-narrow", 8, 36_000)
     ((2,), (1,), (8,))
 
-    References
-    ----------
-    docs/algorithms.md#shapes (Perković 2000, section 7.1).
+    References: docs/algorithms.md#shapes (Perković 2000, section 7.1).
     """
     half = -(-processors // 2)
     quarter = -(-processors // 4) if processors > 4 else half

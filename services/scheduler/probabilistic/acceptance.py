@@ -80,10 +80,7 @@ class Evaluation(NamedTuple):
     def riskiest(self, numbers: Integers) -> tuple[Risk, ...]:
         """Return the terminations at which the accepted candidate most likely delays the head.
 
-        Parameters
-        ----------
-        numbers
-            Job numbers of the running jobs, which `jobs` refers to.
+        `numbers` are the job numbers of the running jobs, which `jobs` refers to.
         """
         first = np.argsort(-self.risks, kind="stable")[:RISKIEST].tolist()
         return tuple(

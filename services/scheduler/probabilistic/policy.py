@@ -37,9 +37,7 @@ class Probabilistic(InOrder, Policy):
     about ten terminations. A pass of more than `work_limits.WALKED` steps or `work_limits.WEIGHED` candidates goes on
     as plain EASY.
 
-    References
-    ----------
-    docs/algorithms.md#probabilistic-backfilling (Nissimov 2007, section 4). Budget and patience:
+    References: docs/algorithms.md#probabilistic-backfilling (Nissimov 2007, section 4). Budget and patience:
     docs/algorithms.md#guards-of-the-head.
     """
 

@@ -1,8 +1,6 @@
 """Fair-share as Slurm counts it: usage that decays, over a tree of accounts.
 
-References
-----------
-docs/algorithms.md#slurm (Slurm 22.05, `src/plugins/priority/multifactor`).
+References: docs/algorithms.md#slurm (Slurm 22.05, `src/plugins/priority/multifactor`).
 """
 
 from collections.abc import Iterator, Sequence

@@ -41,10 +41,7 @@ class Times:
     done when it was due, so the intervals between passes stay those of Slurm. `pass_requested` is whether the policy
     has asked for the next pass. In a recorded log, a requested pass is made at the next event.
 
-    Parameters
-    ----------
-    settings
-        Settings of the site.
+    `settings` are the settings of the site.
     """
 
     def __init__(self, settings: SlurmSettings) -> None:
@@ -126,9 +123,7 @@ class Slurm(Policy):
     the next pass that could start a job. O(queue * (queue + running)) for each pass of backfill, O(queue log queue) for
     each pass of the main scheduler, O(jobs + accounts) for each `calc_period`.
 
-    References
-    ----------
-    docs/algorithms.md#slurm (Slurm 22.05).
+    References: docs/algorithms.md#slurm (Slurm 22.05).
     """
 
     name = "slurm"

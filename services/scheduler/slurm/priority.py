@@ -1,8 +1,6 @@
 """Priorities of Slurm's multifactor plugin: the known jobs, their owners, and the factors of their priorities.
 
-References
-----------
-docs/algorithms.md#slurm (Slurm 22.05, `src/plugins/priority/multifactor`).
+References: docs/algorithms.md#slurm (Slurm 22.05, `src/plugins/priority/multifactor`).
 """
 
 from collections.abc import Iterator
@@ -114,10 +112,7 @@ class Priorities:
 
         O(waiting log waiting) after a change of the known jobs or with strangers, else O(1).
 
-        Parameters
-        ----------
-        strangers
-            Further jobs that wait, by number.
+        `strangers` are further jobs that wait, by number.
         """
         if self._places is None or strangers:
             waiting = {number: job for number, job in self.jobs.items() if job.state == WAITING} | strangers

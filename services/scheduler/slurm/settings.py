@@ -34,10 +34,7 @@ def inline(text: str) -> str:
 
     `text` is the path of the file. A text that begins with a parenthesis is returned unchanged.
 
-    Raises
-    ------
-    SettingsError
-        If the file cannot be read, or does not consist of keys. The message names the file.
+    Raise `SettingsError` if the file cannot be read, or does not consist of keys. The message names the file.
 
     >>> inline("(weight_age=1000)")
     '(weight_age=1000)'
@@ -60,11 +57,8 @@ def inline(text: str) -> str:
 def spelled(keys: dict[str, object]) -> str:
     """Return keys in parentheses, as a SPEC spells them.
 
-    Raises
-    ------
-    ValueError
-        If a value is neither plain nor a list of rows, or cannot be spelled: the message names its key. Also if there
-        are more than `MAX_KEYS` keys.
+    Raise `ValueError` if a value is neither plain nor a list of rows, or cannot be spelled: the message names its key.
+    Also if there are more than `MAX_KEYS` keys.
 
     >>> spelled({"weight_age": 1000, "favor_small": True, "qos": [[1, 0, 1000], [2, 10, 500]]})
     '(weight_age=1000,favor_small=yes,qos=1:0:1000;2:10:500)'
@@ -160,10 +154,8 @@ TABLES: dict[str, type[Any]] = {
 def rows_of(table: str, text: str) -> list[Any]:
     """Return the rows of a table from its text in a SPEC.
 
-    Raises
-    ------
-    ValueError
-        If a row does not have the columns of the table, or has anything but whole numbers. The message shows the row.
+    Raise `ValueError` if a row does not have the columns of the table, or has anything but whole numbers. The message
+    shows the row.
 
     >>> rows_of("qos", "1:0:1000;2:10:500")
     [Qos(number=1, priority=0, usage=1000), Qos(number=2, priority=10, usage=500)]

@@ -42,8 +42,6 @@ def reweighted(
     adjustment
         Adjusted request in seconds, and the percentile of earlier jobs that it stands for; None without an adjustment.
 
-    Examples
-    --------
     >>> adjustment = WalltimeAdjustment(adjusted_time=10, observations=12, percentile=80)
     >>> np.round(reweighted((0.0, 0.25, 0.25, 0.0, 0.0, 0.0, 0.5), 30, adjustment), 3).tolist()
     [0.0, 0.4, 0.4, 0.0, 0.0, 0.0, 0.2]

@@ -69,10 +69,7 @@ def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -
     waits. If the longest wait exceeds its guard, the logarithm of their ratio is added. The same holds for the worst
     user.
 
-    Parameters
-    ----------
-    totals, waits, counts
-        See `add_results`.
+    For the parameters, see `add_results`.
     """
     first = totals[0]
     shares = np.where(first > 0, totals / np.where(first > 0, first, 1.0), 1.0)
@@ -89,9 +86,7 @@ def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -
 def leader(losses: Floats, perturbations: Floats) -> int:
     """Return the member of least loss, after adding the random perturbations. These are drawn once for the run.
 
-    References
-    ----------
-    docs/ordering.md#the-choice (Kalai 2005, section 2: follow the lazy leader).
+    References: docs/ordering.md#the-choice (Kalai 2005, section 2: follow the lazy leader).
 
     >>> leader(np.array([0.0, -0.5, -0.51]), np.array([0.0, 0.0, 0.02]))
     1
@@ -115,9 +110,7 @@ class Tuned(Policy):
     O(queue log queue + running log running) per pass, and as much for each instant of
     each simulated machine.
 
-    References
-    ----------
-    docs/ordering.md#a-policy-that-tunes-itself (ours; the choice: Kalai 2005).
+    References: docs/ordering.md#a-policy-that-tunes-itself (ours; the choice: Kalai 2005).
     """
 
     name = "tuned"

@@ -91,11 +91,8 @@ def add_results(
 def worst_user(waits: FloatTable, counts: Floats, least: float, floor: float) -> Floats:
     """Return for each machine the largest ratio of a user's mean wait to that on machine 0. O(members * users).
 
-    Parameters
-    ----------
-    least, floor
-        Minimum number of jobs of a user that counts; seconds added to both means, so that tiny waits give no large
-        ratio.
+    Only users with at least `least` jobs count. `floor` seconds are added to both means, so that tiny waits give no
+    large ratio.
     """
     worst = np.zeros(len(waits))
     for member in range(len(waits)):

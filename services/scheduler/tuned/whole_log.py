@@ -25,10 +25,7 @@ from shadowtime.shared.messages import Chosen, ClusterOpened, Decided
 def log_machine(policy: Policy, opened: ClusterOpened, jobs: MachineJobs, capacity: IntegerTable) -> LogMachine | None:
     """Return a machine that replays a log under a policy; None if only the policy itself can decide.
 
-    Parameters
-    ----------
-    capacity
-        As of `LogMachine`.
+    `capacity` is as of `LogMachine`.
     """
     machine: LogMachine
     if type(policy) is Tuned:
@@ -48,10 +45,7 @@ class TunedMachine(LogMachine):
     Between two choices the machine runs alone. At a choice, the simulated machines catch up, through the same instants
     and with the same knowledge as in the pipeline.
 
-    Parameters
-    ----------
-    tuned
-        The policy, opened.
+    `tuned` is the policy, opened.
     """
 
     def __init__(self, tuned: Tuned, jobs: MachineJobs, capacity: IntegerTable) -> None:

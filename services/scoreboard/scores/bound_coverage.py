@@ -42,13 +42,8 @@ class Bound(NamedTuple):
 class CoverageSums:
     """Running sums over the bounds of one kind; memory is constant.
 
-    Parameters
-    ----------
-    quantile
-        The share of jobs that should wait no longer than their bounds.
+    `quantile` is the share of jobs that should wait no longer than their bounds.
 
-    Examples
-    --------
     >>> sums = CoverageSums(quantile=0.5)
     >>> sums.add(bound=100, wait=90)
     >>> sums.add(bound=200, wait=250)

@@ -8,8 +8,6 @@ from shadowtime.shared.bounds import restored, storable
 class Capacity:
     """Processor-seconds of the machine since the first submission. The machine's size may change.
 
-    Examples
-    --------
     >>> capacity = Capacity()
     >>> capacity.begin(100, 8)
     >>> capacity.change(110, 4)

@@ -12,8 +12,6 @@ PARTS = 10**9
 class SaidProbabilities:
     """Running sums over predicted events, by tenths of their probability; memory is constant.
 
-    Examples
-    --------
     >>> scores = SaidProbabilities()
     >>> for came in (True, True, False, True):
     ...     scores.add(0.75, came=came)
@@ -21,9 +19,7 @@ class SaidProbabilities:
     >>> scores.mean_probability, scores.came_share, scores.brier, scores.calibration_error
     (0.75, 0.75, 0.1875, 0.0)
 
-    References
-    ----------
-    docs/algorithms.md#start-distributions.
+    References: docs/algorithms.md#start-distributions.
     """
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ from array import array
 from typing import Any
 
 from shadowtime.shared.bounds import saturated
-from shadowtime.shared.messages import PredictionWorkloadScores, RunTimeRevision, WorkloadErrors
+from shadowtime.shared.messages import PredictionWorkloadScores, WorkloadErrors
 
 MAX_CHANGES = 64
 """Changes of a job's prediction that are stored until the job ends. Beyond this number, two neighbours are merged."""
@@ -67,16 +67,14 @@ class PredictionWorkload:
     >>> workload = PredictionWorkload()
     >>> workload.submit(7, 60.0)
     >>> workload.decide()
-    >>> workload.revise(RunTimeRevision(job_number=7, point=90.0))
+    >>> workload.replace(7, 90.0)
     >>> workload.decide()
     >>> workload.end(7, 100)
     >>> scores = workload.scores(mean_run_time=100.0)
     >>> scores.submissions.mean_absolute_error, scores.passes.mean_absolute_error
     (40.0, 25.0)
 
-    References
-    ----------
-    docs/algorithms.md#prediction-workloads (Smith 1999, section 2.1.4).
+    References: docs/algorithms.md#prediction-workloads (Smith 1999, section 2.1.4).
     """
 
     def __init__(self) -> None:
@@ -94,10 +92,6 @@ class PredictionWorkload:
     def decide(self) -> None:
         """Count a pass, before which all jobs in the system are predicted."""
         self.passes += 1
-
-    def revise(self, revision: RunTimeRevision) -> None:
-        """Replace the prediction of a job."""
-        self.replace(revision.job_number, revision.point)
 
     def replace(self, number: int, assumed: float | None) -> None:
         """Replace the predicted run time of a job, in seconds."""

@@ -7,9 +7,8 @@ last outcome is an atom at the limit. The outcome of bin 0 is an atom at one sec
 logarithm of the time is uniform; the bin of the limit ends at the limit. If the prediction has quantiles, the logarithm
 is uniform between them. The log score ignores the quantiles.
 
-References
-----------
-docs/algorithms.md#errors-of-run-times (Gneiting 2007, sections 4.1 and 4.2; Czado 2009, section 2.1: PIT with atoms).
+References: docs/algorithms.md#errors-of-run-times (Gneiting 2007, sections 4.1 and 4.2; Czado 2009, section 2.1: PIT
+with atoms).
 """
 
 import math
@@ -113,8 +112,6 @@ def score(outcomes: Floats, quantiles: Floats, run_time: float, limit: float) ->
 class RunTimeDistributionScores:
     """Running sums over the ended jobs that had a predicted histogram; memory is constant.
 
-    Examples
-    --------
     >>> scores = RunTimeDistributionScores()
     >>> example = RunTimePrediction(point=3.0, observations=9, histogram=(0.0, 0.0, 0.5, 0.5))
     >>> pit = scores.add(example, requested_time=3600, run_time=3)

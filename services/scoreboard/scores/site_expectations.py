@@ -178,9 +178,7 @@ class ExpectedStarts:
     >>> all.first.mean_error, all.last.mean_error, all.paired.forecast.mean_error
     (20.0, -10.0, 5.0)
 
-    References
-    ----------
-    docs/algorithms.md#expected-starts.
+    References: docs/algorithms.md#expected-starts.
     """
 
     def __init__(self) -> None:

@@ -21,9 +21,7 @@ def crps(masses: Iterable[tuple[float, int]], wait: int) -> float:
     >>> crps([(1.0, 90)], 100), crps([(0.5, 60), (0.5, 600)], 60)
     (10.0, 135.0)
 
-    References
-    ----------
-    docs/algorithms.md#start-distributions (Gneiting 2007, section 4.2).
+    References: docs/algorithms.md#start-distributions (Gneiting 2007, section 4.2).
     """
     score, below = 0.0, 0.0
     for mass, seconds in masses:

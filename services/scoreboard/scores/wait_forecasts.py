@@ -18,9 +18,7 @@ class WaitForecastErrors:
     >>> scores.mean_absolute_error, scores.error_share
     (10.0, 0.1)
 
-    References
-    ----------
-    docs/algorithms.md#errors-of-wait-forecasts (Smith 1999, section 3).
+    References: docs/algorithms.md#errors-of-wait-forecasts (Smith 1999, section 3).
     """
 
     def __init__(self) -> None:

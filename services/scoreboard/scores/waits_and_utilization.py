@@ -109,10 +109,7 @@ class WaitScores(Batched):
     def summary(self, capacity: int) -> dict[str, Any]:
         """Return the fields of `PolicyScores` that follow from these sums.
 
-        Parameters
-        ----------
-        capacity
-            Processor-seconds that the machine had from the first submission to the last end.
+        `capacity` is the number of processor-seconds that the machine had from the first submission to the last end.
         """
         self.fold()
         makespan = 0 if self.first_submit is None else self.last_end - self.first_submit

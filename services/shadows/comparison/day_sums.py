@@ -19,8 +19,6 @@ MAX_DAYS = 1_100
 class DayAreas:
     """The integral of a level over the seconds of each day; O(1) for a change, and for each day that passes.
 
-    Examples
-    --------
     >>> busy = DayAreas()
     >>> busy.add(DAY - 10, 3)
     >>> busy.add(DAY + 5, -2)

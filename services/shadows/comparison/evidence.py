@@ -24,17 +24,13 @@ class Evidence:
     `since` is the day from which on the difference is real. `sooner` says whether the shadow is better. Both are None
     before that day.
 
-    Examples
-    --------
     >>> evidence = Evidence()
     >>> for day in range(120):
     ...     evidence.add(day, over=-900.0, jobs=10)
     >>> evidence.since, evidence.sooner
     (80, True)
 
-    References
-    ----------
-    docs/algorithms.md#real-since (Waudby-Smith 2024, section 4; Ville 1939).
+    References: docs/algorithms.md#real-since (Waudby-Smith 2024, section 4; Ville 1939).
     """
 
     def __init__(self) -> None:

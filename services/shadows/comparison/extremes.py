@@ -18,8 +18,6 @@ MOVED = (0.25, 0.5, 0.75, 0.95)
 class ShapeExtremes:
     """Binned waits and the longest waits, by shape; O(1) for a job.
 
-    Examples
-    --------
     >>> example = ShapeExtremes()
     >>> example.add(ComparedJob(0, 1, 60, (1_000, 0), None))
     >>> example.longest[ALL], round(example.sooner.quantiles(MOVED)[0])

@@ -1,8 +1,7 @@
 """Jobs of a cluster and its shadow, by day, until all jobs of the day have ended on both machines."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from operator import attrgetter
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from shadowtime.shared.distributions import HOUR_AND_EIGHT, shape_of
@@ -33,43 +32,37 @@ class ComparedJob(NamedTuple):
 
 @dataclass(slots=True)
 class OpenJob:
-    """A job of a day that is not compared yet. Times in seconds; None if the event has not happened."""
+    """A job of a day that is not compared yet, with its starts and run times in the cluster and in the shadow.
+
+    Times in seconds; None if the event has not happened.
+    """
 
     since: int
     shape: int
     user: int
     processors: int
-    real_start: int | None = None
-    shadow_start: int | None = None
-    real_run_time: int | None = None
-    shadow_run_time: int | None = None
-
-    @property
-    def starts(self) -> tuple[int | None, int | None]:
-        """Start times in the real cluster and in the shadow."""
-        return self.real_start, self.shadow_start
+    starts: list[int | None] = field(default_factory=lambda: [None, None])
+    run_times: list[int | None] = field(default_factory=lambda: [None, None])
 
     @property
     def ended(self) -> bool:
         """Whether the job has ended in the cluster and in the shadow."""
-        return self.real_run_time is not None and self.shadow_run_time is not None
+        return None not in self.run_times
+
+    def plain(self) -> tuple[int | None, ...]:
+        """Return all fields as plain values."""
+        return self.since, self.shape, self.user, self.processors, *self.starts, *self.run_times
 
     def fared(self) -> ComparedJob:
         """Return the waits and slowdowns of the job. Waits are cut at `PATIENCE`."""
         latest = self.since + PATIENCE
         real, shadow = (min(latest if start is None else start, latest) - self.since for start in self.starts)
+        real_time, shadow_time = self.run_times
         slowdowns = None
-        if self.real_run_time is not None and self.shadow_run_time is not None:
-            slowdowns = (
-                bounded_slowdown(real, self.real_run_time),
-                bounded_slowdown(shadow, self.shadow_run_time),
-            )
-
-        work = self.processors * (self.real_run_time or self.shadow_run_time or 0)
+        if real_time is not None and shadow_time is not None:
+            slowdowns = bounded_slowdown(real, real_time), bounded_slowdown(shadow, shadow_time)
+        work = self.processors * (real_time or shadow_time or 0)
         return ComparedJob(self.shape, self.user, work, (real, shadow), slowdowns)
-
-
-_fields = attrgetter(*OpenJob.__slots__)
 
 
 class OpenDays:
@@ -80,8 +73,6 @@ class OpenDays:
     (docs/twin.md#which-jobs-are-compared). An event costs O(1). Memory is O(jobs of these days): the last 31 days, and
     the lag of an exact shadow.
 
-    Examples
-    --------
     >>> days = OpenDays()
     >>> days.submitted(JobSubmitted(time=0, job_number=7, requested_processors=1, requested_time=60))
     >>> for which, start in ((REAL, 20), (SHADOW, 50)):
@@ -112,11 +103,8 @@ class OpenDays:
 
     def started(self, which: Which, number: int, time: int) -> None:
         """Record the start of a job. If it starts again, the last start counts."""
-        job = self._job(number)
-        if job is not None and which == REAL:
-            job.real_start = time
-        elif job is not None:
-            job.shadow_start = time
+        if (job := self._job(number)) is not None:
+            job.starts[which] = time
 
     def ended(self, which: Which, number: int, time: int, run_time: int, processors: int) -> None:
         """Record the final end of a job. An end later than `PATIENCE` after its wait began is ignored."""
@@ -124,12 +112,8 @@ class OpenDays:
         if job is None or job.ended or time > job.since + PATIENCE:
             return
         job.processors = processors
-        if which == REAL:
-            job.real_run_time = run_time
-        else:
-            job.shadow_run_time = run_time
-
-        if job.real_run_time is not None and job.shadow_run_time is not None:
+        job.run_times[which] = run_time
+        if None not in job.run_times:
             self._open[self._day_of[number]] -= 1
 
     def withdrawn(self, number: int) -> bool:
@@ -173,12 +157,18 @@ class OpenDays:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the jobs of each day."""
-        days = [[day, [[number, *_fields(job)] for number, job in jobs.items()]] for day, jobs in self._days.items()]
+        days = [[day, [[number, *job.plain()] for number, job in jobs.items()]] for day, jobs in self._days.items()]
         return {"first": self.first, "days": days}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state that `snapshot` returned."""
         self.first = state["first"]
-        self._days = {day: {number: OpenJob(*rest) for number, *rest in jobs} for day, jobs in state["days"]}
+        self._days = {
+            day: {
+                number: OpenJob(since, shape, user, processors, times[:2], times[2:])
+                for number, since, shape, user, processors, *times in jobs
+            }
+            for day, jobs in state["days"]
+        }
         self._day_of = {number: day for day, jobs in self._days.items() for number in jobs}
         self._open = {day: sum(not job.ended for job in jobs.values()) for day, jobs in self._days.items()}

@@ -29,10 +29,8 @@ class PairedLogs:
     Only jobs that are submitted after the takeover are compared. A held job counts as withdrawn. It is added again when
     it is released. A job is left out if a previous job with the same number has not ended on both machines.
 
-    Parameters
-    ----------
-    opened, takes_over
-        First event of the cluster's log, and the time in seconds from which on the shadow decides.
+    `opened` is the first event of the cluster's log. `takes_over` is the time in seconds from which on the shadow
+    decides.
     """
 
     def __init__(self, opened: ClusterOpened, takes_over: int) -> None:

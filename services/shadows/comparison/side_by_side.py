@@ -25,8 +25,6 @@ class SideBySide:
     3. Call `started` again when a job starts again, as after a requeue. Call `ended` only for the final end. Call
        `withdrawn` for a job that leaves the real queue without having run. The job is not compared.
 
-    Examples
-    --------
     >>> both = SideBySide()
     >>> both.capacity(0, 4)
     >>> both.submitted(JobSubmitted(time=0, job_number=7, requested_processors=2, requested_time=60))

@@ -42,10 +42,7 @@ def none_of(cluster: str, every: Sequence[StoredShadow]) -> str:
 def read(run: str, snapshot: bytes | None) -> StoredShadow:
     """Return the stored shadow of a run from its snapshot.
 
-    Raises
-    ------
-    SnapshotMismatch
-        If the snapshot is damaged, or of another version.
+    Raise `SnapshotMismatch` if the snapshot is damaged, or of another version.
     """
     try:
         state: Mapping[str, Any] = orjson.loads(snapshot or b"")
@@ -91,10 +88,7 @@ class StoredShadowCache:
     async def shadows(self) -> Sequence[StoredShadow]:
         """Return the readable shadows, in the order of `RunReader.names`.
 
-        Raises
-        ------
-        StoreError
-            If Redis cannot be used.
+        Raise `StoreError` if Redis cannot be used.
         """
         if self._looking is None or (self._looking.done() and asyncio.get_running_loop().time() >= self._rested):
             self._looking = asyncio.create_task(self._look())

@@ -18,8 +18,6 @@ JOBS, WORK, REAL_WAIT, SHADOW_WAIT, REAL_LONGEST, SHADOW_LONGEST, SOONER, LATER 
 class UserSums:
     """Sums over the jobs of each user: `JOBS`, `WORK`, …. A job costs O(1), or O(`MAX_USERS`) if its user is new.
 
-    Examples
-    --------
     >>> users = UserSums()
     >>> users.add(ComparedJob(0, 12, 60, (100, 10), (2.0, 1.0)))
     >>> dict(users.by_work())

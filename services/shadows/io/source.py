@@ -47,10 +47,7 @@ async def beginning_of(
     Without `to_the_end`, only the beginning of the log is read. Then the time is the time of the last event that was
     read. Times are in seconds.
 
-    Raises
-    ------
-    FollowError
-        If there is no such run, or its beginning is gone.
+    Raise `FollowError` if there is no such run, or its beginning is gone.
     """
     place = TopicPartition(JOBS, partition)
     consumer.assign([place])
@@ -100,10 +97,7 @@ def _opening(envelope: Envelope) -> ClusterOpened:
 class ShadowSource:
     """One policy beside a real run; a `LiveSource`.
 
-    Parameters
-    ----------
-    of
-        The shadow: its cluster, its runs and its settings.
+    `of` has the cluster, the runs and the settings of the shadow.
     """
 
     name: ClassVar[str] = "shadow"
@@ -305,10 +299,7 @@ class ShadowSource:
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned.
 
-        Raises
-        ------
-        FollowError
-            If the stored shadow is of another real run, or has another `exact`.
+        Raise `FollowError` if the stored shadow is of another real run, or has another `exact`.
         """
         mine: dict[str, str | bool] = {"real": self.of.real, "exact": self.of.exact}
         if {name: state[name] for name in mine} != mine:

@@ -143,14 +143,6 @@ def _started(machine: MachineState, event: JobStarted, life: ShadowJob) -> None:
     machine.place(life, event.gpu_types)
 
 
-def _suspended(machine: MachineState, event: JobSuspended, life: ShadowJob) -> None:
-    machine.stop(life, moment(event))
-
-
-def _resumed(machine: MachineState, event: JobResumed, life: ShadowJob) -> None:
-    machine.go_on(life, moment(event))
-
-
 def _ended(machine: MachineState, event: JobEnded, life: ShadowJob) -> None:
     machine.remove(life)
     if event.requeued:
@@ -164,7 +156,7 @@ _HANDLERS: dict[type, Callable[[MachineState, Any, ShadowJob], None]] = {
     JobWithdrawn: _withdrawn,
     JobChanged: _changed,
     JobStarted: _started,
-    JobSuspended: _suspended,
-    JobResumed: _resumed,
+    JobSuspended: lambda machine, event, life: machine.stop(life, moment(event)),
+    JobResumed: lambda machine, event, life: machine.go_on(life, moment(event)),
     JobEnded: _ended,
 }

@@ -248,10 +248,7 @@ class TwinMachine:
     def apply(self, decided: Decided) -> None:
         """Carry out the decision of the last instant: kills, then starts. A decision before the takeover has no effect.
 
-        Raises
-        ------
-        ReplayError
-            If a decision cannot be carried out. The message names the job.
+        Raise `ReplayError` if a decision cannot be carried out. The message names the job.
         """
         if not self.deciding:
             return

@@ -88,10 +88,7 @@ class MachineState:
     def carry_out(self, decided: Start, now: int) -> JobStarted:
         """Start a job as decided, and return the event of its start.
 
-        Raises
-        ------
-        ReplayError
-            If the job does not wait, or does not fit.
+        Raise `ReplayError` if the job does not wait, or does not fit.
         """
         life = self.waiting.get(decided.job_number)
         if life is None:

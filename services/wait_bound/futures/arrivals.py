@@ -27,8 +27,6 @@ UNLIMITED = 1 << 40
 class Arrivals:
     """The submissions of the last `WEEKS` + 1 weeks, at most `MOST` of them. O(1) amortised for each.
 
-    Examples
-    --------
     >>> arrivals = Arrivals(key=1)
     >>> for hour in range(200):
     ...     arrivals.add(JobSubmitted(time=3600 * hour, job_number=hour, requested_processors=1, requested_time=60))

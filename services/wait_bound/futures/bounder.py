@@ -6,14 +6,19 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from shadowtime.services.wait_bound.bounder import Bounder, IssuedBounds, Updates
+from shadowtime.services.wait_bound.bounder import (
+    MAX_QUEUES,
+    Bounder,
+    IssuedBounds,
+    Updates,
+    beyond_queues,
+    scopes_of,
+)
 from shadowtime.services.wait_bound.futures.calibration import JudgedFutures, levels
-from shadowtime.services.wait_bound.futures.online_quantiles import NEAR
 from shadowtime.services.wait_bound.futures.queue_features import OF_QUEUE
 from shadowtime.services.wait_bound.futures.recent_waits import OF_WAITS, NearestWaits, RecentWaits
 from shadowtime.services.wait_bound.futures.simulation import STEPS, MachineFutures
 from shadowtime.services.wait_bound.futures.wait_trees import WaitTrees
-from shadowtime.services.wait_bound.groups import MAX_QUEUES
 from shadowtime.services.wait_bound.settings import HistorySettings
 from shadowtime.shared.distributions import NOT_INSTALLED, Rows, is_installed
 from shadowtime.shared.kernels import Floats
@@ -28,6 +33,7 @@ from shadowtime.shared.messages import (
 )
 from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import LastValue
+from shadowtime.shared.statistics import NEAR
 
 LONGEST = 30 * 86_400.0
 """Maximum wait in seconds in any future, also used if the job does not start in a future."""
@@ -88,9 +94,7 @@ class FuturesBound(Bounder):
 
     A submission costs the simulation of the futures, plus O(8,000) and O(waiting jobs), all in compiled code.
 
-    References
-    ----------
-    docs/algorithms.md#bounds-from-futures (Smith 1999, section 3; Gibbs 2024).
+    References: docs/algorithms.md#bounds-from-futures (Smith 1999, section 3; Gibbs 2024).
     """
 
     name: ClassVar[str] = "futures"
@@ -181,18 +185,10 @@ class FuturesBound(Bounder):
         self._asked.forget()
 
     def _judged(self, queue: int | None) -> JudgedFutures:
-        sources = 2 if self._trees is None else 3
-        return JudgedFutures(queue, self._settings, sources)
+        return JudgedFutures(queue, self._settings, sources=2 if self._trees is None else 3)
 
     def _scopes(self, x: JobSubmitted) -> list[JudgedFutures]:
-        """Return the quantiles of the cluster and of the job's queue, which `observe` stores if they are new.
-
-        A queue beyond the first `MAX_QUEUES` is left out.
-        """
-        own = None if x.queue_number is None else self._queues.get(x.queue_number)
-        if own is None and x.queue_number is not None and len(self._queues) < MAX_QUEUES:
-            own = self._judged(x.queue_number)
-        return [self._cluster] if own is None else [self._cluster, own]
+        return scopes_of(x, self._cluster, self._queues, self._judged)
 
     def _histogram(self, job: JobSubmitted) -> tuple[float, ...]:
         number, histogram = self._prediction
@@ -216,13 +212,7 @@ class FuturesBound(Bounder):
     ) -> tuple[WaitBound, ...]:
         scopes = self._scopes(job)
         messages = [scope.message(scope.quantiles(asked.alike, asked.trees), quantile, confidence) for scope in scopes]
-        if job.queue_number is not None and len(scopes) == 1:
-            reason = f"bounds of their own have the first {MAX_QUEUES} queues"
-            queue = job.queue_number
-            messages.append(
-                WaitBound(grouping=self.name, queue=queue, quantile=quantile, confidence=confidence, reason=reason)
-            )
-        return tuple(messages)
+        return (*messages, *beyond_queues(job, scopes, quantile, confidence, [self.name]))
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""

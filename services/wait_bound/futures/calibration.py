@@ -8,11 +8,12 @@ import numpy as np
 from shadowtime.services.wait_bound.bounder import IssuedBounds
 from shadowtime.services.wait_bound.conformal import MIN_WAITS
 from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage
-from shadowtime.services.wait_bound.futures.online_quantiles import NEAR, TrackedQuantiles
+from shadowtime.services.wait_bound.futures.online_quantiles import TrackedQuantiles
 from shadowtime.services.wait_bound.settings import HistorySettings
 from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
 from shadowtime.shared.kernels import Floats, FloatTable
 from shadowtime.shared.messages import Coverage, JobSubmitted, WaitBound
+from shadowtime.shared.statistics import NEAR
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99)
 """Levels of the published quantiles of the wait, besides the quantile of the bound."""
@@ -31,9 +32,7 @@ class JudgedFutures:
     sources
         Number of sources: 2, or 3 with trees.
 
-    References
-    ----------
-    docs/algorithms.md#bounds-from-futures.
+    References: docs/algorithms.md#bounds-from-futures.
     """
 
     def __init__(self, queue: int | None, settings: HistorySettings, sources: int) -> None:
@@ -88,18 +87,7 @@ class JudgedFutures:
         bound = self._bounds.pop(job_number, None)
         if bound is None or not self._coverage.add(covered=wait <= bound):
             return ()
-        low, high = self._coverage.band
-        return (
-            Coverage(
-                grouping="futures",
-                queue=self.queue,
-                quantile=self._quantile,
-                revealed=self._coverage.revealed,
-                covered=self._coverage.share,
-                low=low,
-                high=high,
-            ),
-        )
+        return (self._coverage.message("futures", self.queue),)
 
     def withdraw(self, job_number: int) -> None:
         """Forget a job that leaves without starting."""

@@ -24,8 +24,6 @@ class JobsThere:
 
     O(1) for each event, O(jobs) for each question; memory O(jobs).
 
-    Examples
-    --------
     >>> jobs = JobsThere()
     >>> jobs.submit(JobSubmitted(time=0, job_number=7, requested_processors=2, requested_time=60), (0.0, 0.5, 0.5))
     >>> jobs.waiting().tolist(), jobs.start(JobStarted(time=5, job_number=7, processors=2, limit=60))

@@ -106,8 +106,6 @@ def starts_ahead(
     most
         Maximum number of steps of a future. A pass counts one step for each waiting and running job.
 
-    Examples
-    --------
     >>> waiting, running = np.array([[4, 2], [60, 60]]), np.array([[3], [100]])
     >>> none = np.empty((0, 4), dtype=np.int64)
     >>> times, ends, zero = np.array([[50, 9], [50, 9]]), np.array([[30], [80]]), np.zeros(2, dtype=np.int64)

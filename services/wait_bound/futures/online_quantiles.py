@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
-from shadowtime.shared.kernels import Floats, FloatTable, kernel
+from shadowtime.shared.kernels import Floats, FloatTable, NumberedRows, kernel
+from shadowtime.shared.statistics import NEAR, seconds_of
 
 STEPS = np.array([0.003, 0.01, 0.03])
 """Step of each expert of a source: how far one wait shifts the logarithm of a quantile, per unit of probability."""
@@ -17,9 +17,6 @@ FARTHEST = 3.0
 LAST = 1_000
 """Number of waits after which a loss counts for little. Each wait distributes 1 / (2 `LAST`) of the weights equally
 among the experts."""
-
-NEAR = 60.0
-"""Seconds that are added to waits before their logarithms are taken."""
 
 SINCE, NEXT, FORECAST = range(3)
 """Columns of a waiting job: beginning of its wait; time until which its wait exceeds no further quantile; from
@@ -113,8 +110,6 @@ class TrackedQuantiles:
     sources
         Number of sources.
 
-    Examples
-    --------
     >>> tracked = TrackedQuantiles((0.5, 0.9), sources=1)
     >>> for number in range(2000):
     ...     tracked.tell(number, 1_000.0 * number, np.log(np.array([[100.0], [200.0]]) + NEAR))
@@ -122,9 +117,7 @@ class TrackedQuantiles:
     >>> tracked.seconds(np.log(np.array([[100.0], [200.0]]) + NEAR)).round(-2).tolist()
     [500.0, 900.0]
 
-    References
-    ----------
-    docs/algorithms.md#tracked-quantiles (Gibbs 2024; Angelopoulos 2023).
+    References: docs/algorithms.md#tracked-quantiles (Gibbs 2024; Angelopoulos 2023).
     """
 
     def __init__(self, levels: tuple[float, ...], sources: int) -> None:
@@ -133,55 +126,36 @@ class TrackedQuantiles:
         self.shifts: FloatTable = np.zeros((len(levels), experts))
         self.weights: FloatTable = np.full((len(levels), experts), 1.0 / experts)
         self._squares: Floats = np.ones(len(levels))
-        self._numbers: list[int] = []
-        """Numbers of the waiting jobs, in the order of the rows of `_jobs`."""
-        self._rows: dict[int, int] = {}
-        self._jobs: FloatTable = np.zeros((16, FORECAST + 2 * self.shifts.size))
+        self._jobs = NumberedRows(FORECAST + 2 * self.shifts.size)
 
     def seconds(self, quantiles: FloatTable) -> Floats:
         """Return the mixture of the experts' quantiles, as of now, in seconds; shape (levels,), ascending.
 
-        Parameters
-        ----------
-        quantiles
-            Quantiles of the sources as log(wait + `NEAR`), shape (levels, sources).
+        `quantiles` are those of the sources as log(wait + `NEAR`), shape (levels, sources).
         """
-        logs = (self.weights * self._forecasts(quantiles)).sum(axis=1)
-        seconds = np.rint(np.exp(np.minimum(logs, np.log(MAX_DURATION))) - NEAR)
-        return np.maximum.accumulate(np.maximum(seconds, 0.0))
+        return np.maximum.accumulate(seconds_of((self.weights * self._forecasts(quantiles)).sum(axis=1)))
 
     def tell(self, job_number: int, since: float, quantiles: FloatTable) -> None:
         """Store the experts' quantiles for a job that has waited since `since`, in seconds."""
-        row = self._rows[job_number] = len(self._numbers)
-        self._numbers.append(job_number)
-        if row == len(self._jobs):
-            self._jobs = np.concatenate((self._jobs, np.zeros_like(self._jobs)))
         forecasts = self._forecasts(quantiles).ravel()
-        self._jobs[row] = np.concatenate(([since, -np.inf], forecasts, np.ones_like(forecasts)))
+        self._jobs.add(job_number, np.concatenate(([since, -np.inf], forecasts, np.ones_like(forecasts))))
 
     def advance(self, now: float) -> None:
         """Learn from the jobs that have waited longer than their quantiles at `now`, in seconds."""
-        count_missed(now, self._jobs[: len(self._numbers)], self.shifts, self.levels, STEPS)
+        count_missed(now, self._jobs.table, self.shifts, self.levels, STEPS)
 
     def start(self, job_number: int, wait: float) -> None:
         """Learn the wait of a job in seconds, if it has stored quantiles."""
-        row = self._rows.get(job_number)
-        if row is None:
+        job = self._jobs.of(job_number)
+        if job is None:
             return
-        job = self._jobs[row]
-        count_missed(job[SINCE] + wait, self._jobs[row : row + 1], self.shifts, self.levels, STEPS)
-        learn_wait(job, wait, self.shifts, self.weights, self._squares, self.levels, STEPS)
+        count_missed(job[0, SINCE] + wait, job, self.shifts, self.levels, STEPS)
+        learn_wait(job[0], wait, self.shifts, self.weights, self._squares, self.levels, STEPS)
         self.withdraw(job_number)
 
     def withdraw(self, job_number: int) -> None:
-        """Forget a job. The last row moves into its place."""
-        row = self._rows.pop(job_number, None)
-        if row is None:
-            return
-        last = self._numbers.pop()
-        if last != job_number:
-            self._numbers[row], self._rows[last] = last, row
-            self._jobs[row] = self._jobs[len(self._numbers)]
+        """Forget a job."""
+        self._jobs.remove(job_number)
 
     def _forecasts(self, quantiles: FloatTable) -> FloatTable:
         """Return the quantiles of the experts as logarithms, at least log(`NEAR`); shape (levels, experts).
@@ -192,13 +166,10 @@ class TrackedQuantiles:
 
     def snapshot(self) -> Any:
         """Return shifts, weights and squared losses, and the quantiles of the waiting jobs."""
-        tables = self.shifts, self.weights, self._squares, self._jobs[: len(self._numbers)]
-        return {"tables": [packed_numbers(table) for table in tables], "numbers": self._numbers.copy()}
+        tables = self.shifts, self.weights, self._squares, self._jobs.table
+        return {"tables": [packed_numbers(table) for table in tables], "numbers": self._jobs.numbers.copy()}
 
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
         self.shifts, self.weights, self._squares, jobs = (unpacked_numbers(numbers) for numbers in state["tables"])
-        self._numbers = list(state["numbers"])
-        self._rows = {number: row for row, number in enumerate(self._numbers)}
-        self._jobs = np.zeros((max(16, len(jobs)), FORECAST + 2 * self.shifts.size))
-        self._jobs[: len(jobs)] = jobs
+        self._jobs = NumberedRows(FORECAST + 2 * self.shifts.size, state["numbers"], jobs)

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from shadowtime.services.wait_bound.groups import MAX_QUEUES
+from shadowtime.services.wait_bound.bounder import MAX_QUEUES
 from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
 from shadowtime.shared.formatting import DAY
 from shadowtime.shared.kernels import Floats, FloatTable, kernel
@@ -31,8 +31,6 @@ class RecentWaits:
     Sizes from one power of two to the next are one group. All queues beyond the first `MAX_QUEUES` are one group. O(1)
     for each job.
 
-    Examples
-    --------
     >>> waits, job = RecentWaits(), JobSubmitted(time=0, job_number=1, requested_processors=3)
     >>> for wait in (5.0, 5.0, 8.0):
     ...     waits.learn(job, wait)
@@ -126,8 +124,6 @@ def nearest(waits: FloatTable, forecast: float, user: float, now: float, most: i
 class NearestWaits:
     """The last `REMEMBERED` waits, with the facts known about each job at its submission.
 
-    Examples
-    --------
     >>> waits = NearestWaits()
     >>> for hour in range(1000):
     ...     waits.add(forecast=4.0 * (hour % 2), user=0.0, submitted=3600.0 * hour, wait=100.0 * (hour % 2))

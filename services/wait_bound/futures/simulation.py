@@ -48,9 +48,7 @@ class MachineFutures:
     arrivals
         Whether jobs arrive in the futures.
 
-    References
-    ----------
-    docs/algorithms.md#bounds-from-futures (Smith 1999, section 3).
+    References: docs/algorithms.md#bounds-from-futures (Smith 1999, section 3).
     """
 
     def __init__(self, futures: int, *, arrivals: bool) -> None:

@@ -1,14 +1,14 @@
 """Boosted trees for quantiles of a wait, grown on the features of earlier jobs at submission."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from shadowtime.services.wait_bound.futures.online_quantiles import NEAR
 from shadowtime.shared.distributions import (
     Fit,
     Growth,
     OutcomeRows,
+    Regrowth,
     Rows,
     Trees,
     asked,
@@ -18,14 +18,12 @@ from shadowtime.shared.distributions import (
     unpacked_numbers,
     unpacked_rows,
 )
-from shadowtime.shared.formatting import DAY
 from shadowtime.shared.kernels import Floats, FloatTable, Integers
+from shadowtime.shared.statistics import NEAR
 
 FEWEST = 1_000
 """Fewest waits on which trees are grown."""
 
-EARLY = 5_000
-"""With fewer known waits than this, trees are also regrown whenever the number of known waits has grown by half."""
 
 MAX_FOLLOWED = 5_000
 """Maximum number of waiting jobs whose features are stored. Trees do not learn from jobs submitted beyond this
@@ -47,20 +45,11 @@ QUANTILE: dict[str, Any] = {
 """Parameters of LightGBM, beside the fixed ones of `shared.distributions.boosted_trees`."""
 
 
-class PendingQuantiles(NamedTuple):
-    """Trees that are being grown, with the number of known waits and the period at which their growth began."""
-
-    jobs: int
-    period: int
-    trees: Growth
-
-
 class WaitTrees:
     """Gradient-boosted trees for the pinball loss of the logarithm of a wait, separate ones for each level.
 
-    The trees are grown on the last `history` known waits. They are regrown in each period of `days` days of the log,
-    from `FEWEST` waits on, and more often at first. Each event grows some of the new trees. The new trees replace the
-    old ones once all of them are grown.
+    The trees are grown on the last `history` known waits, from `FEWEST` waits on, by the rule of `Regrowth`. Each event
+    grows some of the new trees. The new trees replace the old ones once all of them are grown.
 
     An event is O(1), but O(`CELLS`) while trees are grown. A prediction is O(levels · trees · leaves); memory is
     bounded by `history` and by the jobs that wait.
@@ -76,8 +65,6 @@ class WaitTrees:
     days
         Days of the log after which trees are regrown.
 
-    Examples
-    --------
     >>> trees = WaitTrees((0.5, 0.9), width=1, history=2_000, days=1)
     >>> for number in range(1_500):
     ...     trees.submit(number, np.array([number % 2], np.float32))
@@ -87,17 +74,14 @@ class WaitTrees:
     >>> [(np.exp(trees.quantiles(np.array([value], np.float32))) - NEAR).round(-1).tolist() for value in (0, 1)]
     [[6050.0, 6090.0], [650.0, 690.0]]
 
-    References
-    ----------
-    docs/algorithms.md#trees-on-the-queue (Friedman 2001; Ke 2017; Koenker 1978, for the loss).
+    References: docs/algorithms.md#trees-on-the-queue (Friedman 2001; Ke 2017; Koenker 1978, for the loss).
     """
 
     def __init__(self, levels: tuple[float, ...], width: int, history: int, days: int) -> None:
-        self._levels, self._width, self._days = levels, width, days
+        self._levels, self._width = levels, width
         self._followed: dict[int, Rows] = {}
         self._known = OutcomeRows(history, width, outcomes=1)
-        self._grown = self._period = 0  # number of known waits and period for which the trees were grown
-        self._growth: PendingQuantiles | None = None
+        self._growth = Regrowth(days, FEWEST, self._begin_growth)
         self._trees: list[tuple[FloatTable, Integers]] = []
         self._asked: list[Trees] = []
 
@@ -106,7 +90,7 @@ class WaitTrees:
 
         The values need not ascend.
         """
-        if not self._grown:
+        if not self._growth.grown:
             return None
         numbers = row.astype(np.float64)
         return np.array([tree_scores(share, 1, numbers)[0] for share in self._asked])
@@ -127,28 +111,20 @@ class WaitTrees:
         self._followed.pop(job_number, None)
 
     def grow_if_due(self, time: int) -> None:
-        """Begin to regrow the trees in each new period of the log.
+        """Begin to regrow the trees if it is due at `time`, in seconds."""
+        self._growth.begin_if_due(time, self._known.count)
 
-        With fewer than `EARLY` known waits, also regrow the trees whenever the number of waits has grown by half.
-        """
-        count = self._known.count
-        period, new = time // (self._days * DAY), count - self._grown
-        early = count < EARLY and new >= self._grown / 2
-        if self._growth is None and count >= FEWEST and (early or (period != self._period and new > 0)):
-            self._growth = self._begin_growth(count, period)
-
-    def _begin_growth(self, count: int, period: int, steps: int = 0) -> PendingQuantiles:
+    def _begin_growth(self, count: int, steps: int) -> Growth:
         """Return new trees on the history as it was after `count` known waits, after `steps` steps of growth."""
         rows, waits = self._known.in_order(count)
         logs = np.log(waits[:, 0] + NEAR)
         fits = [Fit(logs, ROUNDS, {**QUANTILE, "alpha": level}) for level in self._levels]
-        return PendingQuantiles(count, period, Growth(rows, fits, steps))
+        return Growth(rows, fits, steps)
 
     def grow(self) -> None:
         """Grow some trees if they are due. Call this at each event."""
-        if self._growth is not None and self._growth.trees.step():
-            self._grown, self._period, growth = self._growth
-            self._trees, self._growth = growth.trees, None
+        if (trees := self._growth.step()) is not None:
+            self._trees = trees
             self._asked = [asked(*tree) for tree in self._trees]
 
     def snapshot(self) -> Any:
@@ -156,22 +132,16 @@ class WaitTrees:
         return {
             "followed": [[number, packed_rows(row)] for number, row in self._followed.items()],
             "known": self._known.snapshot(),
-            "counts": [self._grown, self._period],
+            **self._growth.snapshot(),
             "trees": [[packed_numbers(nodes), packed_numbers(roots)] for nodes, roots in self._trees],
-            "growth": None
-            if self._growth is None
-            else [self._growth.jobs, self._growth.period, self._growth.trees.steps],
         }
 
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
         self._followed = {number: unpacked_rows(row, self._width)[0] for number, row in state["followed"]}
         self._known.restore(state["known"])
-        self._grown, self._period = state["counts"]
         self._trees = [
             (unpacked_numbers(nodes).reshape(-1, 4), unpacked_numbers(roots)) for nodes, roots in state["trees"]
         ]
         self._asked = [asked(*tree) for tree in self._trees]
-        self._growth = None
-        if state["growth"] is not None:
-            self._growth = self._begin_growth(*state["growth"])
+        self._growth.restore(state)

@@ -1,4 +1,4 @@
 """Bounds from the history of similar waits: groupings, change points, the ensemble."""
 
-from shadowtime.services.wait_bound.groups.bounders import MAX_QUEUES, BmbpBounds
+from shadowtime.services.wait_bound.groups.bounders import BmbpBounds
 from shadowtime.services.wait_bound.groups.clustering import cut

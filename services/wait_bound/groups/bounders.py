@@ -1,9 +1,8 @@
 """Bounds on the waits of jobs, by queue and by cluster, in all groupings."""
 
-from functools import partial
 from typing import Any, ClassVar
 
-from shadowtime.services.wait_bound.bounder import Bounder, IssuedBounds, Updates
+from shadowtime.services.wait_bound.bounder import Bounder, IssuedBounds, Updates, beyond_queues, scopes_of
 from shadowtime.services.wait_bound.groups.groupings import fewest_waits
 from shadowtime.services.wait_bound.groups.queue_bounds import CurrentBound, QueueBounds
 from shadowtime.services.wait_bound.settings import MAX_WAITS, BoundSettings
@@ -17,9 +16,7 @@ from shadowtime.shared.messages import (
     WaitBound,
     WaitRanges,
 )
-
-MAX_QUEUES = 64
-"""Maximum number of queues with own bounds: the first to occur. Jobs of other queues have only the cluster's bounds."""
+from shadowtime.shared.stages import LastValue
 
 BoundsByScope = list[tuple[QueueBounds, list[CurrentBound]]]
 
@@ -45,8 +42,6 @@ class BmbpBounds(Bounder):
     cluster and of the first `MAX_QUEUES` queues, and by `MAX_WAITS` for all of them. A submission or a start costs as
     much as in `QueueBounds`, for the cluster and for one queue.
 
-    Examples
-    --------
     >>> bounder = BmbpBounds(BoundSettings())
     >>> for number in range(100):
     ...     job = JobSubmitted(time=number, job_number=number, requested_processors=1, requested_time=60)
@@ -55,9 +50,7 @@ class BmbpBounds(Bounder):
     >>> [(value.grouping, value.bound) for value in bounder.predict_one(job)][:2]
     [('plain', 990), ('static', 990)]
 
-    References
-    ----------
-    docs/algorithms.md#wait-bounds (Brevik 2006, sections 3 and 4).
+    References: docs/algorithms.md#wait-bounds (Brevik 2006, sections 3 and 4).
     """
 
     name: ClassVar[str] = "bmbp"
@@ -67,9 +60,10 @@ class BmbpBounds(Bounder):
         self._settings = settings
         self._most = settings.history
         self._widens = False
-        self._cluster = QueueBounds(None, settings)
+        self._cluster = self._new(None)
         self._queues: dict[int, QueueBounds] = {}
-        self._latest: tuple[JobSubmitted, BoundsByScope] | None = None
+        self._find = LastValue(self._look)
+        """Bounds of a job in each scope. They are computed once for its prediction and its observation."""
 
     def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:
         """Return the bounds at submission, those of the cluster first."""
@@ -105,7 +99,7 @@ class BmbpBounds(Bounder):
             tuple(coverage for update in news for coverage in update.coverage),
             tuple(change_point for update in news for change_point in update.change_points),
         )
-        self._latest = None
+        self._find.forget()
 
     def observe(self, event: Event) -> None:
         """Store the bounds of a submitted job, and advance the time. Publish ranges that were cut anew.
@@ -114,7 +108,7 @@ class BmbpBounds(Bounder):
         """
         if isinstance(event, ClusterOpened):
             self._widens = event.mode == "recorded" and event.name == FOLLOWED
-            self._cluster = QueueBounds(None, self._settings, widens=self._widens)
+            self._cluster = self._new(None)
         self._cluster.advance(event.time)  # a queue is advanced when something happens in it
         if isinstance(event, JobSubmitted):
             recut: list[WaitRanges] = []
@@ -130,7 +124,7 @@ class BmbpBounds(Bounder):
             for scope in (self._cluster, *self._queues.values()):
                 scope.withdraw(event.job_number, event.time)
 
-        self._latest = None
+        self._find.forget()
 
     def snapshot(self) -> Any:
         """Return the state of the cluster and of each queue."""
@@ -140,14 +134,12 @@ class BmbpBounds(Bounder):
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
         self._most = waits_each(self._settings, len(state["queues"]))
-        self._cluster = QueueBounds(None, self._settings, self._most, widens=self._widens)
+        self._cluster = self._new(None)
         self._cluster.restore(state["cluster"])
-        self._queues = {
-            queue: QueueBounds(queue, self._settings, self._most, widens=self._widens) for queue, _ in state["queues"]
-        }
+        self._queues = {queue: self._new(queue) for queue, _ in state["queues"]}
         for queue, saved in state["queues"]:
             self._queues[queue].restore(saved)
-        self._latest = None
+        self._find.forget()
 
     def _add(self, queue: int, own: QueueBounds) -> None:
         """Store the bounds of a queue. If it is new, all scopes may have to remember fewer waits than before."""
@@ -158,26 +150,16 @@ class BmbpBounds(Bounder):
             for scope in (self._cluster, *self._queues.values()):
                 scope.limit(most)
 
+    def _new(self, queue: int | None) -> QueueBounds:
+        return QueueBounds(queue, self._settings, self._most, widens=self._widens)
+
     def _scopes(self, x: JobSubmitted) -> list[QueueBounds]:
-        """Return the bounds of the cluster and of the job's queue, which `observe` stores if they are new.
+        return scopes_of(x, self._cluster, self._queues, self._new)
 
-        A queue beyond the first `MAX_QUEUES` is left out.
-        """
-        if x.queue_number is None:
-            return [self._cluster]
-        own = self._queues.get(x.queue_number)
-        if own is None and len(self._queues) < MAX_QUEUES:
-            own = QueueBounds(x.queue_number, self._settings, self._most, widens=self._widens)
-        return [self._cluster] if own is None else [self._cluster, own]
-
-    def _find(self, x: JobSubmitted) -> BoundsByScope:
-        """Return the bounds of a job in each scope. They are computed once for its prediction and its observation."""
-        if self._latest is None or self._latest[0] is not x:
-            settings = self._settings
-            asked = x.time, settings.quantile, settings.confidence, settings.published_side
-            results = [(scope, scope.find(x, *asked)) for scope in self._scopes(x)]
-            self._latest = x, results
-        return self._latest[1]
+    def _look(self, x: JobSubmitted) -> BoundsByScope:
+        settings = self._settings
+        asked = x.time, settings.quantile, settings.confidence, settings.published_side
+        return [(scope, scope.find(x, *asked)) for scope in self._scopes(x)]
 
     def _published(
         self, x: JobSubmitted, now: int, by_scope: BoundsByScope, quantile: float, confidence: float, side: Side
@@ -187,8 +169,4 @@ class BmbpBounds(Bounder):
             for scope, results in by_scope
             for message in scope.messages(x, now, results, quantile, confidence, side)
         ]
-        if x.queue_number is not None and len(by_scope) == 1:
-            reason = f"bounds of their own have the first {MAX_QUEUES} queues"
-            empty = partial(WaitBound, queue=x.queue_number, quantile=quantile, confidence=confidence, reason=reason)
-            messages += [empty(grouping=name) for name in self._cluster.published]
-        return tuple(messages)
+        return (*messages, *beyond_queues(x, by_scope, quantile, confidence, self._cluster.published))

@@ -82,11 +82,6 @@ def rare_run(runs: Counter[int], observations: int) -> int:
     return length
 
 
-def simulated(observations: int = OBSERVATIONS) -> dict[float, int]:
-    """Return the table from a simulation of `observations` observations for each entry."""
-    return {threshold: rare_run(run_lengths(threshold, observations), observations) for threshold in THRESHOLDS}
-
-
 if __name__ == "__main__":
-    for autocorrelation, length in simulated().items():
-        sys.stdout.write(f"{autocorrelation:4.2f}  {length}\n")
+    for threshold in THRESHOLDS:
+        sys.stdout.write(f"{threshold:4.2f}  {rare_run(run_lengths(threshold, OBSERVATIONS), OBSERVATIONS)}\n")

@@ -30,10 +30,7 @@ def merge_order(counts: Integers, totals: Floats) -> Integers:
     The next pair of neighbours to be merged is the one that lowers the joint likelihood least; of equals, the lowest.
     So the last k - 1 entries of the result are the upper ends of all but the last of k clusters.
 
-    Parameters
-    ----------
-    counts, totals
-        The number of waits and their sum for each cluster, lowest first; shape (clusters,).
+    `counts` and `totals` have the number of waits and their sum for each cluster, lowest first; shape (clusters,).
 
     O(clusters log clusters), by a heap of pairs. Pairs that have changed since they were pushed are skipped.
 
@@ -95,7 +92,7 @@ class Clusters(NamedTuple):
     @property
     def log_likelihood(self) -> float:
         """Return the logarithm of the joint likelihood, each cluster with its own mean."""
-        return sum(log_likelihood(count, total) for count, total in self._pairs())
+        return sum(map(log_likelihood, self.counts.tolist(), self.totals.tolist()))
 
     @property
     def bic(self) -> float:
@@ -106,9 +103,6 @@ class Clusters(NamedTuple):
         """Return wider clusters. `lasts` has the index of the last member of each wider cluster, ascending."""
         firsts = np.concatenate(([0], lasts[:-1] + 1))
         return Clusters(self.ends[lasts], np.add.reduceat(self.counts, firsts), np.add.reduceat(self.totals, firsts))
-
-    def _pairs(self) -> list[tuple[int, float]]:
-        return list(zip(self.counts.tolist(), self.totals.tolist(), strict=True))
 
 
 def initial(values: Integers, waits: Floats | Integers, *, offset: float, minimum_end: int) -> Clusters:
@@ -166,12 +160,8 @@ def cut(
 
     O(jobs log jobs).
 
-    References
-    ----------
-    docs/algorithms.md#clustered-groups (Brevik 2006, sections 3.4 and 3.5).
+    References: docs/algorithms.md#clustered-groups (Brevik 2006, sections 3.4 and 3.5).
 
-    Examples
-    --------
     >>> cut(np.array([60, 120, 600, 1200]), np.array([10, 14, 100, 150]), offset=0.0, minimum_end=0)
     [120]
     """

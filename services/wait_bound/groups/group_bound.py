@@ -36,17 +36,13 @@ class WaitGroup:
     keep
         Number of waits that are kept at a change point.
 
-    Examples
-    --------
     >>> group = WaitGroup(most=1000, keep=59)
     >>> for _ in range(100):
     ...     change = group.add(5, bound=5)
     >>> [group.add(100, bound=5) for _ in range(3)], len(group.history)
     ([0, 0, 3], 59)
 
-    References
-    ----------
-    docs/algorithms.md#change-points (Brevik 2006, section 3.3).
+    References: docs/algorithms.md#change-points (Brevik 2006, section 3.3).
     """
 
     def __init__(self, most: int, keep: int) -> None:

@@ -46,9 +46,7 @@ class Ensemble:
     >>> ensemble.chosen()
     0
 
-    References
-    ----------
-    docs/algorithms.md#ensemble (Brevik 2006, section 4.6, which proposes it; the forgetting is ours).
+    References: docs/algorithms.md#ensemble (Brevik 2006, section 4.6, which proposes it; the forgetting is ours).
     """
 
     def __init__(self, groupings: int, quantile: float) -> None:
@@ -167,9 +165,9 @@ class QueueBounds:
         """Computed groupings, in the order of `FIVE`."""
         self._ensemble = Ensemble(len(FIVE), settings.quantile)
         self._conformal = Conformal(settings.quantile, settings.gamma, self._most)
-        self._covered = round(1 - settings.quantile, 12) if side == "lower" else settings.quantile
-        """The share of waits that bounds are to cover: with bounds from below, of the waits that are no shorter."""
-        self._coverage = {name: LiveCoverage(self._covered) for name in self.published}
+        covered = round(1 - settings.quantile, 12) if side == "lower" else settings.quantile
+        self._coverage = {name: LiveCoverage(covered) for name in self.published}
+        """Coverage of each bound. Bounds from below are to cover the waits that are no shorter."""
         self._young = YoungRun(settings.quantile) if widens and settings.published_side == "upper" else None
         self._open: dict[int, Issued] = {}
         self._submissions = 0
@@ -356,18 +354,8 @@ class QueueBounds:
             if live is None or seconds is None:
                 continue
             if live.add(covered=seconds <= wait if from_below else seconds >= wait):
-                low, high = live.band
-                coverages.append(
-                    Coverage(
-                        grouping=name,
-                        queue=self.queue,
-                        quantile=self._covered,
-                        revealed=live.revealed,
-                        covered=live.share,
-                        low=low,
-                        high=high,
-                    )
-                )
+                coverages.append(live.message(name, self.queue))
+
         return coverages
 
     def _shown(self, bounds: Sequence[int | None]) -> int | None:

@@ -1,7 +1,7 @@
 """Lines as `squeue`, `sinfo` and `sacct` print them, and how they are read."""
 
 from shadowtime.services.follower.cluster.observation import JobObservation
-from shadowtime.services.follower.slurm.squeue import FIELDS, observations_of
+from shadowtime.services.follower.slurm.squeue import FIELDS, observations_of, rows_of
 from shadowtime.shared.accounting import sacct
 
 WAITS = {
@@ -46,7 +46,7 @@ def printed(*jobs: dict[str, str]) -> str:
 
 
 def read(job: dict[str, str], **changes: str) -> JobObservation:
-    (observation,) = observations_of(printed(job | changes), {"batch": 1, "low": 0}, END)
+    (observation,) = observations_of(rows_of(printed(job | changes), END), {"batch": 1, "low": 0})
     return observation
 
 

@@ -8,7 +8,7 @@ from shadowtime.services.follower.cluster.accounted_lives import observations_of
 from shadowtime.services.follower.cluster.mirror import Mirror
 from shadowtime.services.follower.cluster.name_table import NameTable
 from shadowtime.services.follower.cluster.observation import JobObservation, shifted
-from shadowtime.services.follower.slurm.squeue import nodes_of
+from shadowtime.services.follower.slurm.squeue import node_rows, nodes_of
 from shadowtime.services.processes.ask.cluster_queue import QueueAnswer, WaitingRow
 from shadowtime.services.processes.ask.queue_text import queue_lines
 from shadowtime.services.scheduler.explain.stage import Explaining
@@ -66,7 +66,7 @@ NODES = (
 
 
 def gpu_mirror() -> Mirror:
-    nodes = nodes_of(NODES)
+    nodes = nodes_of(node_rows(NODES))
     parts = parts_of_nodes((node.name, node.partitions, node.has, node.gpu_types) for node in nodes)
     return Mirror(parts, NameTable(Names()), 0)
 
@@ -131,13 +131,13 @@ def test_a_job_for_which_no_type_suffices_is_left_out_as_too_large(resources: st
 
 def test_gpus_of_a_node_that_takes_no_jobs_are_gone_but_for_those_in_use() -> None:
     seen = gpu_mirror()
-    seen.capacity.see(nodes_of(NODES.replace("mixed", "mixed+drain").replace("idle", "down")))
+    seen.capacity.see(nodes_of(node_rows(NODES.replace("mixed", "mixed+drain").replace("idle", "down"))))
     (change,) = look(seen, 60)
     assert isinstance(change, CapacityChanged)
     assert (change.processors, change.gpus) == (2, 1)
     assert change.gpu_types == (GpuType(name="a100", gpus=1), GpuType(name="v100", gpus=0))
     state = seen.capacity.snapshot(), seen.capacity.snapshot(seen=True)
-    seen.capacity.see(nodes_of(NODES))
+    seen.capacity.see(nodes_of(node_rows(NODES)))
     (change,) = look(seen, 70)
     assert isinstance(change, CapacityChanged)
     assert (change.gpus, change.gpu_types) == (6, TYPES)

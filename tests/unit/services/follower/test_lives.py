@@ -9,7 +9,7 @@ from shadowtime.services.follower.cluster.accounted_lives import observations_of
 from shadowtime.services.follower.cluster.mirror import Mirror
 from shadowtime.services.follower.cluster.name_table import NameTable
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey, Node
-from shadowtime.services.follower.slurm.squeue import observations_of
+from shadowtime.services.follower.slurm.squeue import observations_of, rows_of
 from shadowtime.shared.accounting.machine_parts import MachineParts
 from shadowtime.shared.accounting.names import Names
 from shadowtime.shared.accounting.slurm.head import FIELDS
@@ -36,7 +36,7 @@ def mirror() -> Mirror:
 
 def look(seen: Mirror, at: int, *jobs: dict[str, str], accounted: Sequence[str] | None = ()) -> list[Event]:
     """Return what is told after a picture of squeue, in which doubts are resolved by rows of sacct."""
-    pictured = observations_of(printed(*jobs), {"batch": 0}, END)
+    pictured = observations_of(rows_of(printed(*jobs), END), {"batch": 0})
     seen.take(pictured, at, whole=True)
     if seen.doubts and accounted is not None:
         answer = rows(*accounted)
@@ -303,7 +303,7 @@ def test_a_job_waits_until_its_nodes_are_up() -> None:
     """Slurm moves the start of such a job to the second in which its nodes are up."""
     seen = mirror()
     boots = printed(job("12|CONFIGURING|1795721767|1795721767|1795721768|1795722068|0|0:05|n[08-09]"))
-    (waits,) = observations_of(boots, {}, END)
+    (waits,) = observations_of(rows_of(boots, END), {})
     assert (waits.state, waits.start, waits.expected, waits.blocked) == ("waiting", None, None, True)
     runs = job("12|RUNNING|1795721767|1795721767|1795721784|1795722084|0|0:05|n08")
     told = look(seen, 1795721775, job("12|CONFIGURING|1795721767|1795721767|1795721768|1795722068|0|0:05|n08"))

@@ -8,7 +8,7 @@ import pytest
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
 from shadowtime.services.follower.slurm.json import load_of, sinfo_rows, squeue_rows
 from shadowtime.services.follower.slurm.load import Load
-from shadowtime.services.follower.slurm.squeue import nodes_of, nodes_of_rows, observations_of_rows, tiers_of_rows
+from shadowtime.services.follower.slurm.squeue import node_rows, nodes_of, observations_of, tiers_of
 from shadowtime.shared.errors import FollowError
 from tests.unit.services.follower.slurm_texts import NODES as PRINTED_NODES
 from tests.unit.services.follower.slurm_texts import OVER as PRINTED_OVER
@@ -27,7 +27,7 @@ def dialect(request: pytest.FixtureRequest) -> Dialect:
 
 
 def read(job: dict[str, Any]) -> JobObservation:
-    (observation,) = observations_of_rows(squeue_rows([job]), {"batch": 1, "low": 0})
+    (observation,) = observations_of(squeue_rows([job]), {"batch": 1, "low": 0})
     return observation
 
 
@@ -80,13 +80,13 @@ def test_of_several_words_for_a_state_the_one_that_squeue_prints_counts() -> Non
     completing = newer(OVER) | {"job_state": ["CANCELLED", "COMPLETING"]}
     configuring = newer(RUNS) | {"job_state": ["RUNNING", "CONFIGURING", "A_FLAG_OF_27_05"]}
     assert (read(completing).state, read(configuring).state) == ("over", "waiting")
-    assert observations_of_rows(squeue_rows([newer(RUNS) | {"job_state": ["PENDING", "REQUEUED"]}]), {}) == []
+    assert observations_of(squeue_rows([newer(RUNS) | {"job_state": ["PENDING", "REQUEUED"]}]), {}) == []
 
 
 def test_tasks_that_wait_are_of_their_array_and_the_last_one_keeps_its_number(dialect: Dialect) -> None:
     waits = JOB | {"array_job_id": 286, "array_task_string": "0-2,7%2"}
     last = RUNS | {"array_job_id": 286, "array_task_id": 0}
-    observations = observations_of_rows(squeue_rows([dialect(waits), dialect(last)]), {})
+    observations = observations_of(squeue_rows([dialect(waits), dialect(last)]), {})
     assert [observation.key for observation in observations] == [
         LifeKey(286, task, 1795541140) for task in (0, 1, 2, 7, 0)
     ]
@@ -117,9 +117,9 @@ def test_what_is_not_understood_is_named(changes: dict[str, Any], told: str) -> 
 
 def test_nodes_are_what_sinfo_prints(dialect: Dialect) -> None:
     rows = sinfo_rows(dialect(NODES), dialect(PARTITIONS))
-    printed = [node for node in nodes_of(PRINTED_NODES) if node.name != "n04"]
-    assert nodes_of_rows(rows) == printed
-    assert tiers_of_rows(rows) == {"debug": 1, "batch": 0}
+    printed = [node for node in nodes_of(node_rows(PRINTED_NODES)) if node.name != "n04"]
+    assert nodes_of(rows) == printed
+    assert tiers_of(rows) == {"debug": 1, "batch": 0}
 
 
 def test_the_clock_and_the_load_of_slurmctld(dialect: Dialect) -> None:

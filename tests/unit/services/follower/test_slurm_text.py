@@ -6,7 +6,7 @@ import pytest
 
 from shadowtime.services.follower.cluster.observation import LifeKey
 from shadowtime.services.follower.slurm.load import load_of
-from shadowtime.services.follower.slurm.squeue import nodes_of, observations_of, tiers_of
+from shadowtime.services.follower.slurm.squeue import node_rows, nodes_of, observations_of, rows_of, tiers_of
 from shadowtime.shared.accounting.machine_parts import gpus_of
 from shadowtime.shared.errors import FollowError
 from tests.unit.services.follower.slurm_texts import END, NODES, OVER, RUNS, WAITS, printed, read
@@ -51,15 +51,15 @@ def test_how_a_job_ended_that_is_completing_its_exit_code_tells(code: str, used:
 
 
 def test_of_what_is_being_requeued_nothing_is_sure() -> None:
-    assert observations_of(printed(RUNS | {"State": "REQUEUED"}), {}, END) == []
+    assert observations_of(rows_of(printed(RUNS | {"State": "REQUEUED"}), END), {}) == []
 
 
 def test_delimiters_and_line_breaks_in_a_name_are_part_of_it() -> None:
     assert read(WAITS, Name="a|b|c").job_name == "a|b|c"
-    first, second = observations_of(printed(WAITS | {"Name": "two\nlines"}, RUNS | {"JobID": "287"}), {}, END)
+    first, second = observations_of(rows_of(printed(WAITS | {"Name": "two\nlines"}, RUNS | {"JobID": "287"}), END), {})
     assert (first.job_name, second.key.job) == ("two", 287)
     forged = printed(RUNS | {"JobID": "99", "UserName": "root"}).replace(END, "|")
-    (only,) = observations_of(printed(WAITS | {"Name": f"x\n{forged}"}), {}, END)
+    (only,) = observations_of(rows_of(printed(WAITS | {"Name": f"x\n{forged}"}), END), {})
     assert only.key.job == 286
 
 
@@ -81,15 +81,15 @@ def test_names_may_be_anything() -> None:
 )
 def test_what_is_not_understood_is_named(text: str, told: str) -> None:
     with pytest.raises(FollowError, match="squeue") as raised:
-        observations_of(text, {}, END)
+        observations_of(rows_of(text, END), {})
     assert told in str(raised.value)
 
 
 def test_of_nodes_on_which_no_job_may_start_counts_what_is_held() -> None:
-    nodes = {node.name: node for node in nodes_of(NODES)}
+    nodes = {node.name: node for node in nodes_of(node_rows(NODES))}
     assert {name: node.usable for name, node in nodes.items()} == {"n01": 4, "n02": 1, "n03": 0, "n04": 4}
     assert (nodes["n01"].partitions, nodes["n02"].gpus) == (("debug", "batch"), 2)
-    assert tiers_of(NODES) == {"debug": 1, "batch": 0}
+    assert tiers_of(node_rows(NODES)) == {"debug": 1, "batch": 0}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_of_nodes_on_which_no_job_may_start_counts_what_is_held() -> None:
 )
 def test_nodes_that_are_not_understood_are_named(text: str, told: str) -> None:
     with pytest.raises(FollowError, match="sinfo") as raised:
-        nodes_of(text)
+        nodes_of(node_rows(text))
     assert told in str(raised.value)
 
 
@@ -141,7 +141,7 @@ ONLY_HELD = (
 
 @pytest.mark.parametrize(("state", "usable"), [(each, 4) for each in USABLE] + [(each, 1) for each in ONLY_HELD])
 def test_what_a_node_in_a_state_is_good_for(state: str, usable: int) -> None:
-    (node,) = nodes_of(f"n01|batch|1|{state}|1/3/0/4|4000|(null)|\n")
+    (node,) = nodes_of(node_rows(f"n01|batch|1|{state}|1/3/0/4|4000|(null)|\n"))
     assert (node.usable, node.held, node.processors) == (usable, 1, 4)
 
 

@@ -17,9 +17,10 @@ from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler.forecasting import sampled as sampled_futures
-from shadowtime.services.scheduler.forecasting.calibrated import LEVELS, NEAR, STEP, CalibratedStarts, Within
+from shadowtime.services.scheduler.forecasting.calibrated import LEVELS, STEP, CalibratedStarts, Within
 from shadowtime.shared.kernels.arrays import Integers
 from shadowtime.shared.messages.base import MAX_DURATION
+from shadowtime.shared.statistics import NEAR
 
 
 def within(seconds: list[int]) -> Within:

@@ -19,7 +19,6 @@ from shadowtime.shared.messages.envelope import (
     JobStarted,
     JobSubmitted,
 )
-from shadowtime.shared.messages.predictions import RunTimeRevision
 from shadowtime.testing.chain import Chain
 from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import workloads
@@ -78,7 +77,7 @@ def test_many_changes_of_one_job_take_bounded_memory_and_lose_no_use() -> None:
     workload.submit(1, 10.0)
     for change in range(10 * MAX_CHANGES):
         workload.decide()
-        workload.revise(RunTimeRevision(job_number=1, point=20.0 + change))
+        workload.replace(1, 20.0 + change)
         assert len(workload.jobs[1].counted) <= COLUMNS * MAX_CHANGES
     again = PredictionWorkload()
     again.restore(orjson.loads(orjson.dumps(workload.snapshot())))

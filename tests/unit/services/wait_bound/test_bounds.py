@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.wait_bound.bounder import Updates
+from shadowtime.services.wait_bound.bounder import MAX_QUEUES, Updates
 from shadowtime.services.wait_bound.groups import bounders
-from shadowtime.services.wait_bound.groups.bounders import MAX_QUEUES, BmbpBounds
+from shadowtime.services.wait_bound.groups.bounders import BmbpBounds
 from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, QueueBounds
 from shadowtime.services.wait_bound.handler import BOUNDERS
 from shadowtime.services.wait_bound.settings import BoundSettings

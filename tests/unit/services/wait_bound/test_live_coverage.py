@@ -35,7 +35,7 @@ def check(live: LiveCoverage, covered: list[bool], quantile: float, last: int) -
         seen = covered[max(count - last, 0) : count]
         now = place(seen, quantile, last)
         untold += 1
-        assert live.revealed == len(seen)
+        assert live.message("plain", None).revealed == len(seen)
         assert live.share == pytest.approx(sum(seen) / len(seen))
         assert live.place == now
         assert tells == (now != before or untold == EVERY)

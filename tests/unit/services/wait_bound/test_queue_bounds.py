@@ -111,7 +111,7 @@ def test_live_coverage_is_told_of_every_wait_that_had_a_bound() -> None:
                 continue
             wait, its = each.wait or 0, issued[each.job.job_number]
             if its is not None and live.add(covered=its >= wait):
-                expected.append((live.revealed, live.share, *live.band))
+                expected.append((live.message(name, None).revealed, live.share, *live.band))
             told += [(c.revealed, c.covered, c.low, c.high) for c in result.coverage if c.grouping == name]
         assert told == expected
         assert len(told) >= 10

@@ -7,7 +7,8 @@ import numpy as np
 import orjson
 import pytest
 
-from shadowtime.services.wait_bound.futures.online_quantiles import FARTHEST, LAST, NEAR, STEPS, TrackedQuantiles
+from shadowtime.services.wait_bound.futures.online_quantiles import FARTHEST, LAST, STEPS, TrackedQuantiles
+from shadowtime.shared.statistics import NEAR
 
 LEVELS = (0.25, 0.5, 0.95)
 SOURCES = 2

@@ -249,7 +249,7 @@ def test_only_waits_that_are_known_are_learned_the_last_ones_and_of_jobs_that_ar
 
 
 def test_trees_are_grown_anew_at_fixed_times_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wait_trees, "EARLY", 0)
+    monkeypatch.setattr(boosted_trees, "EARLY", 0)
     trees = WaitTrees((0.5,), width=1, history=1_000, days=2)
     grown = []
     for number in range(600):

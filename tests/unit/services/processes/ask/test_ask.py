@@ -26,7 +26,6 @@ from shadowtime.services.processes.ask.questions import (
     Question,
     log_age,
     read_as,
-    read_question,
 )
 from shadowtime.services.processes.ask.routes import application
 from shadowtime.services.processes.ask.tables import advice_table, answer_table, offers_table, ranges_table
@@ -49,7 +48,7 @@ from tests.support.memory_reader import MemoryReader
 
 
 def asked(**parameters: object) -> Question:
-    return read_question({"cluster": "kth", "processors": 4, **parameters})
+    return read_as(Question, {"cluster": "kth", "processors": 4, **parameters})
 
 
 def ask(reader: MemoryReader, **parameters: object) -> Answer:
@@ -103,7 +102,7 @@ def test_the_age_of_the_log_of_a_followed_cluster_is_told(name: str, age: int | 
     opened = ClusterOpened(time=0, cluster="mine", processors=4, mode="recorded", name=name, unix_start=1_000)
     told = log_age(opened, int(wall_clock()) - 1_000 - 300)
     assert told is None if age is None else told in (age, age + 1)
-    question = read_question({"cluster": "mine", "processors": 4})
+    question = read_as(Question, {"cluster": "mine", "processors": 4})
     answer = Answer(cluster="mine", run="mine/live", sequence=1, time=0, bounds=(), log_age=told)
     console = Console(file=StringIO(), width=100)
     console.print(answer_table(question, answer))

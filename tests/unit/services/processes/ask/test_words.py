@@ -10,7 +10,7 @@ from shadowtime.services.follower.cluster.name_table import NameTable
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
 from shadowtime.services.pipeline import EXPLAINED
 from shadowtime.services.processes.ask.answers import Answers
-from shadowtime.services.processes.ask.questions import OffersQuestion, read_as, read_question
+from shadowtime.services.processes.ask.questions import OffersQuestion, Question, read_as
 from shadowtime.services.processes.ask.tables import answer_table
 from shadowtime.services.processes.ask.why import Explanations, JobQuestion, Why, why_text
 from shadowtime.services.processes.ask.words import ClusterWords, WordReader
@@ -44,7 +44,7 @@ def bound(**parameters: object) -> Any:
     reader = MemoryReader()
     for run, cluster in (("mine/live", "mine"), ("mine/shadow/easy", "mine"), ("kth/easy", "kth")):
         asyncio.run(write_bounds(reader, run, cluster, 50))
-    question = read_question({"cluster": "mine", "processors": 4, **parameters})
+    question = read_as(Question, {"cluster": "mine", "processors": 4, **parameters})
     return question, asyncio.run(Answers(STAGE, reader, words=WORDS).answer(question))
 
 
