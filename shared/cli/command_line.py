@@ -42,6 +42,17 @@ def application(command: Callable[..., object]) -> typer.Typer:
     return app
 
 
+def run_command(module: Any) -> None:
+    """Run the command of a module: its `main`, or else its application `app`.
+
+    `ON_INTERRUPT` of the module is the remark after Ctrl-C, which says what an interruption leaves behind.
+    """
+    if hasattr(module, "main"):
+        module.main()
+    else:
+        run_app(module.app, getattr(module, "ON_INTERRUPT", "interrupted"))
+
+
 def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None:
     """Run a command line, then exit the process.
 
