@@ -30,10 +30,7 @@ def dashboard() -> Dashboard:
         rows(
             "Predictions that do not hold, and since when",
             Asks("Of what and of whom do predictions fail, since when, and does it last?", empty=UNWATCHED),
-            [
-                Query(f"{by} ({failing})", "lasts", instant=True),
-                Query(f"1000 * {by} ({since})", "since", instant=True),
-            ],
+            [Query(f"{by} ({failing})", "lasts"), Query(f"1000 * {by} ({since})", "since")],
             {"lasts": "bool_yes_no", "since": "dateTimeAsIso"},
         ).sort_by([TableSortByFieldState().display_name("lasts").desc(True)]),
         chart(

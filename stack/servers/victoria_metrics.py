@@ -31,10 +31,8 @@ class VictoriaMetrics(Server):
 
     Parameters
     ----------
-    folder
-        Folder for data and log.
-    port
-        Port on loopback; by default a port that is free now.
+    folder, port
+        As in `Server`.
     scrape_config
         A Prometheus scrape configuration; without it, nothing is scraped.
     settings

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from shadowtime.shared.cli.paths import ROOT
+from shadowtime.stack.servers import SERVERS, Kafka, Redis, Server, ServerError, VictoriaMetrics
 from shadowtime.stack.servers.ports import HOST, free_port
-from shadowtime.stack.servers.servers import SERVERS, Kafka, Redis, Server, ServerError, VictoriaMetrics
 from tests.support.patience import PATIENCE
 from tests.support.real_servers import require
 

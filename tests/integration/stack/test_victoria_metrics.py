@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.stack.servers.servers import ServerError, VictoriaMetrics
+from shadowtime.stack.servers import ServerError, VictoriaMetrics
 from tests.support.metric_store import write
 from tests.support.patience import PATIENCE
 from tests.support.real_servers import require
