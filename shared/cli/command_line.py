@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 import typer
 from rich.console import Console
 
-from shadowtime.shared.cli.start_up import INTERRUPTED
 from shadowtime.shared.errors import ShadowtimeError, first_of
 from shadowtime.shared.quoting import one_line
 
@@ -26,8 +25,8 @@ USAGE_ERROR: Any = typer.BadParameter.__base__
 messages = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
-TERMINATED = 143
-"""Exit status after SIGTERM, as a shell reports it."""
+INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
+"""Exit statuses after Ctrl-C and SIGTERM, as a shell reports them."""
 
 
 def say(text: str) -> None:

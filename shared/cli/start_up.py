@@ -13,8 +13,6 @@ from importlib import import_module
 from types import FrameType
 from typing import NoReturn
 
-INTERRUPTED = 128 + signal.SIGINT
-
 STREAM = {"aiohttp", "aiokafka", "faust", "prometheus_client", "pydantic_settings", "redis", "uvloop"}
 """Libraries that the extra `stream` installs."""
 
@@ -123,4 +121,4 @@ def _repeat_interrupt() -> None:
 
 def _leave(number: int, frame: FrameType | None) -> None:
     os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, b"interrupted\n")
-    os._exit(INTERRUPTED)
+    os._exit(128 + number)  # as a shell reports it
