@@ -106,7 +106,7 @@ def _job_of(line: int, fields: Sequence[tuple[str, str]]) -> JobRow:
         account=fields[at + PROJECT][0],
         job_name=fields[status_at + 2][0],
         partition=fields[QUEUE][0],
-        node_list=_host(held[0]) if held else "",
+        node_list=held[0][0].rpartition("*")[2] if held else "",
     )
 
 
@@ -134,10 +134,6 @@ def _slots(field: tuple[str, str]) -> int:
     """
     count, star, _ = field[0].partition("*")
     return (whole_number(count) or 0) if star else 1
-
-
-def _host(field: tuple[str, str]) -> str:
-    return field[0].rpartition("*")[2]
 
 
 def _whole(fields: Sequence[tuple[str, str]], at: int) -> int:
