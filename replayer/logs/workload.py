@@ -175,6 +175,14 @@ def prepare(
     return at_load(workload, load, recorded=recorded)
 
 
+def of_rows(workload: Workload, rows: Integers | Flags | slice) -> Workload:
+    """Return the workload with these rows alone, in this order."""
+    columns, unused = (
+        {name: column[rows] for name, column in part.items()} for part in (workload.columns, workload.unused)
+    )
+    return replace(workload, columns=columns, unused=unused)
+
+
 MIN_LOAD, MAX_LOAD = 0.01, 100.0
 """Bounds of the factor that submissions are compressed by."""
 
