@@ -117,11 +117,12 @@ def rule(alert: Alert, board: Dashboard) -> Rule:
     """Return an alert in the format of Grafana's provisioning API, linked to a panel of `board`."""
     panel = next(candidate for candidate in panels_of(board) if candidate.title == alert.panel)
     question = prometheus.Dataquery().expr(alert.query).ref_id("A").instant().datasource(STORE)
+    limit: Any = expr.ExprTypeThresholdConditionsEvaluator().type("gt").params([alert.limit])
     above = (
         expr.TypeThreshold()
         .ref_id("B")
         .expression("A")
-        .conditions([expr.ExprTypeThresholdConditions().evaluator(_above(alert.limit))])
+        .conditions([expr.ExprTypeThresholdConditions().evaluator(limit)])
     )
     return (
         alerting.Rule(alert.title)
@@ -175,10 +176,6 @@ def provisioned(rules: list[dict[str, Any]]) -> dict[str, Any]:
 
 PLACES = {"folderUID", "ruleGroup", "orgID"}
 """Fields of a rule that a provisioning file states once, for the group of rules."""
-
-
-def _above(limit: float) -> Any:
-    return expr.ExprTypeThresholdConditionsEvaluator().type("gt").params([limit])
 
 
 def _query(letter: str, source: str, model: Any) -> alerting.Query:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from shadowtime.shared.cli import lasting_imports, run_app, say
+from shadowtime.shared.cli import lasting_imports, say
 from shadowtime.shared.errors import SettingsError
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
@@ -43,8 +43,3 @@ def push(
     except ModuleNotFoundError as error:
         raise SettingsError(f"push needs {error.name}: pip install 'shadowtime[grafana]'") from None
     Push(url, token, victoria_metrics).run(lambda pushed: say(f"{pushed.what}: {pushed.outcome}"))
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app)

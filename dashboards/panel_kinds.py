@@ -117,9 +117,9 @@ def columns(title: str, asks: Asks, queries: Sequence[Query], *, span: int = 12)
     return panel.fill_opacity(70).line_width(1).axis_soft_min(0)
 
 
-def band(panel: timeseries.Panel, low: str, high: str, colour: str = NEUTRAL) -> timeseries.Panel:
+def band(panel: timeseries.Panel, low: str, high: str) -> timeseries.Panel:
     """Fill a chart between two of its series, without drawing their lines."""
-    shared = [*fixed(colour), Override(id_val="custom.lineWidth", value=0)]
+    shared = [*fixed(NEUTRAL), Override(id_val="custom.lineWidth", value=0)]
     filled = [Override(id_val="custom.fillBelowTo", value=low), Override(id_val="custom.fillOpacity", value=20)]
     hide = Override(id_val="custom.hideFrom", value={"legend": True, "tooltip": False, "viz": False})
     return panel.override_by_name(low, [*shared, hide]).override_by_name(high, [*shared, *filled, hide])
@@ -176,17 +176,13 @@ def number(
 
 
 def lanes(
-    title: str,
-    asks: Asks,
-    queries: Sequence[Query],
-    states: Mapping[str, tuple[str, str]] | None = None,
-    span: int = 12,
+    title: str, asks: Asks, queries: Sequence[Query], states: Mapping[str, tuple[str, str]] | None = None
 ) -> StateTimeline:
     """Return a state timeline: one row per series, with a bar for each span in which its value stays the same.
 
     `states` are the text and the colour of each value.
     """
-    panel = finished(StateTimeline().merge_values(True).row_height(0.9), title, asks, queries, span, coloured=False)
+    panel = finished(StateTimeline().merge_values(True).row_height(0.9), title, asks, queries, 12, coloured=False)
     if states:
         mapped = {
             value: model.ValueMappingResult(text=shown, color=colour, index=at)
@@ -196,9 +192,9 @@ def lanes(
     return panel
 
 
-def words(title: str, markdown: str, height: int, span: int = 24) -> text.Panel:
+def words(title: str, markdown: str, height: int) -> text.Panel:
     """Return a panel with a text in Markdown."""
-    return text.Panel().title(title).content(markdown).transparent(True).span(span).height(height)
+    return text.Panel().title(title).content(markdown).transparent(True).span(24).height(height)
 
 
 def fixed(colour: str) -> list[Override]:
@@ -216,15 +212,16 @@ def legend(legends: Sequence[str]) -> common.VizLegendOptions:
     return made.sort_by("Last *").sort_desc(True)
 
 
-def thresholds(steps: Mapping[float, str], base: str = NEUTRAL) -> sdk.ThresholdsConfig:
-    """Return the colours by the value from which they apply; `base` is that of all lower values."""
-    made = [model.Threshold(value=None, color=base), *(model.Threshold(step, steps[step]) for step in sorted(steps))]
+def thresholds(steps: Mapping[float, str]) -> sdk.ThresholdsConfig:
+    """Return the colours by the value from which they apply; lower values are neutral."""
+    made = [model.Threshold(value=None, color=NEUTRAL), *(model.Threshold(step, steps[step]) for step in sorted(steps))]
     return sdk.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(made)
 
 
 def _target(query: Query, letter: str, form: PromQueryFormat) -> prometheus.Dataquery:
     made = prometheus.Dataquery().expr(query.expr).legend_format(query.legend).ref_id(letter).datasource(STORE)
-    return (made.instant() if query.instant else made.range()).format(form)
+    at_one_moment = query.instant or form is PromQueryFormat.TABLE
+    return (made.instant() if at_one_moment else made.range()).format(form)
 
 
 def finished(

@@ -14,6 +14,10 @@ Purpose = Literal["waits", "schedule"]
 Transport = Literal["embedded", "kafka"]
 YesNo = Literal["yes", "no"]
 
+NO_FILE = "interrupted; no result file was written"
+CELLS_KEPT = "interrupted; finished cells are kept; run the same command again to continue"
+"""Remarks after Ctrl-C, by what it leaves behind."""
+
 DEFAULT_LOAD = 0.6
 """Default offered load of a generated log, as a share of the machine's capacity."""
 

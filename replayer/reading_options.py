@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shadowtime.replayer.options import Requests
+from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.cli import lasting_imports
 from shadowtime.shared.errors import SettingsError
 
@@ -23,6 +23,10 @@ RewrittenRequests = Annotated[
         "(doubled), or to the longest run of the job's queue, which looks ahead (queue-maximum)."
     ),
 ]
+TakenSizes = Annotated[Sizes, typer.Option(help="Whether jobs take the processors requested or those they got.")]
+TooLarge = Annotated[Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")]
+FirstJobs = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")]
+MachineSize = Annotated[int | None, typer.Option(metavar="N", min=1, help="Size of the machine; else the log's.")]
 
 
 @dataclass(frozen=True, kw_only=True)

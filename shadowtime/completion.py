@@ -6,7 +6,7 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from shadowtime.shared.cli import application, run_app
+from shadowtime.shared.cli import application
 
 Shell = Literal["bash", "zsh", "fish"]
 SHELLS: tuple[str, ...] = get_args(Shell)
@@ -40,8 +40,3 @@ def made(shell: str) -> str:
 
 
 app = application(completion)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app)

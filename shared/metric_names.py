@@ -111,25 +111,17 @@ DECISIONS = _result("decisions_total", "1", "Starts and kills that were decided,
 START_PROBABILITY = _result(
     "start_delay_probability_total", "1", "Probabilities of delaying the head that starts were made at, added up."
 )
+OF_CANDIDATES: Final = ("measure", "probability", "started")
 CANDIDATES = _result(
     "candidates_total",
     "1",
     "Backfill candidates with known outcome, by tenth of the raw or of the recalibrated probability.",
-    "measure",
-    "probability",
-    "started",
+    *OF_CANDIDATES,
 )
 CANDIDATES_DELAYED = _result(
-    "candidates_delayed_total",
-    "1",
-    "Those of them that delayed the head or would have.",
-    "measure",
-    "probability",
-    "started",
+    "candidates_delayed_total", "1", "Those of them that delayed the head or would have.", *OF_CANDIDATES
 )
-CANDIDATE_PROBABILITY = _result(
-    "candidate_probability_total", "1", "Their probabilities, added up.", "measure", "probability", "started"
-)
+CANDIDATE_PROBABILITY = _result("candidate_probability_total", "1", "Their probabilities, added up.", *OF_CANDIDATES)
 BRIER_SCORE = _result("delay_brier_score", "1", "Mean squared error of the probabilities of delay.", "measure")
 CALIBRATION_ERROR = _result("delay_calibration_error", "share", "Mean distance from what happened.", "measure")
 
@@ -157,35 +149,24 @@ ACCURACY = _result("walltime_accuracy", "share", "Mean accuracy of requests.", "
 MEDIAN_ACCURACY = _result("walltime_median_accuracy", "share", "Median accuracy of adjusted requests.")
 ADJUSTMENTS = _result("walltime_adjustments_total", "jobs", "Ended jobs by what their adjustment was.", "outcome")
 
-WAIT_BOUND = _result("wait_bound_seconds", "seconds", "The bound given last.", "grouping", "queue", "quantile")
+OF_BOUND: Final = ("grouping", "queue", "quantile")
+"""Labels of the figures of a bound."""
+
+WAIT_BOUND = _result("wait_bound_seconds", "seconds", "The bound given last.", *OF_BOUND)
 STARTED_WAIT = _result("started_wait_seconds", "seconds", "Longest wait of the starts of the last interval.", "queue")
-BOUNDED = _result("wait_bound_predictions_total", "jobs", "Starts that had a bound.", "grouping", "queue", "quantile")
-UNBOUNDED = _result("wait_bound_without_total", "jobs", "Starts that had none.", "grouping", "queue", "quantile")
-COVERAGE = _result(
-    "wait_bound_coverage", "share", "Share of bounded waits within their bound.", "grouping", "queue", "quantile"
-)
-OVER_RMS = _result(
-    "wait_bound_over_rms_seconds", "seconds", "Root mean square of bound less wait.", "grouping", "queue", "quantile"
-)
-RECENT_COVERAGE = _result(
-    "wait_bound_recent_coverage", "share", "The same among the last 1,000 starts.", "grouping", "queue", "quantile"
-)
-BAND_LOW = _result(
-    "wait_bound_band_low", "share", "The least of it that is as it should be.", "grouping", "queue", "quantile"
-)
-BAND_HIGH = _result(
-    "wait_bound_band_high", "share", "The most of it that is as it should be.", "grouping", "queue", "quantile"
-)
+BOUNDED = _result("wait_bound_predictions_total", "jobs", "Starts that had a bound.", *OF_BOUND)
+UNBOUNDED = _result("wait_bound_without_total", "jobs", "Starts that had none.", *OF_BOUND)
+COVERAGE = _result("wait_bound_coverage", "share", "Share of bounded waits within their bound.", *OF_BOUND)
+OVER_RMS = _result("wait_bound_over_rms_seconds", "seconds", "Root mean square of bound less wait.", *OF_BOUND)
+RECENT_COVERAGE = _result("wait_bound_recent_coverage", "share", "The same among the last 1,000 starts.", *OF_BOUND)
+BAND_LOW = _result("wait_bound_band_low", "share", "The least of it that is as it should be.", *OF_BOUND)
+BAND_HIGH = _result("wait_bound_band_high", "share", "The most of it that is as it should be.", *OF_BOUND)
 FORECASTS = _result("wait_forecasts_total", "jobs", "Starts whose wait was forecast by running the policy ahead.")
 FORECAST_ERROR = _result("wait_forecast_mean_absolute_error_seconds", "seconds", "Mean error of these forecasts.")
 FORECAST_MEAN = _result("wait_forecast_mean_seconds", "seconds", "Mean of these forecasts.")
 FORECAST_WAIT = _result("wait_forecast_mean_wait_seconds", "seconds", "Mean wait of the jobs that they are about.")
 EXPECTED = _result(
-    "expected_starts_total",
-    "jobs",
-    "Starts foretold by the site, first and last, and forecast too.",
-    "by",
-    "queue",
+    "expected_starts_total", "jobs", "Starts foretold by the site, first and last, and forecast too.", "by", "queue"
 )
 EXPECTED_ERROR = _result(
     "expected_start_mean_absolute_error_seconds", "seconds", "Mean error of the starts foretold.", "by", "queue"
@@ -195,49 +176,30 @@ EXPECTED_BIAS = _result(
 )
 CHANGE_POINTS = _result("change_points_total", "1", "Change points that were found.", "grouping", "queue")
 DRIFTING = _result(
-    "predictions_drifting",
-    "1",
-    "1 while predictions are not to be trusted, 0 while they hold.",
-    *("of", "what", "whose"),
+    "predictions_drifting", "1", "1 while predictions are not to be trusted, 0 while they hold.", "of", "what", "whose"
 )
 DRIFT_EVIDENCE = _result(
     "drift_evidence", "share", "Evidence that predictions for the cluster fail, over what alarms.", "of", "what"
 )
 
-WORKER_EVENTS = Metric("shadowtime_worker_events_total", ("stage",), "1", "Events handled.")
-WORKER_DUPLICATES = Metric(
-    "shadowtime_worker_duplicates_total", ("stage",), "1", "Events that had been handled before."
-)
-WORKER_DEAD_LETTERS = Metric(
-    "shadowtime_worker_dead_letters_total", ("stage",), "1", "Messages that could not be used."
-)
-WORKER_LEFT_ASIDE = Metric(
-    "shadowtime_worker_left_aside_total", ("stage",), "1", "Messages of quarantined runs, left aside."
-)
-WORKER_QUARANTINED = Metric(
-    "shadowtime_worker_quarantined_runs", ("stage",), "runs", "Runs that the stage cannot carry on and has said so of."
-)
-WORKER_ALTERED = Metric(
-    "shadowtime_worker_altered_states_total", ("stage",), "runs", "States in Redis that the stage had not written so."
-)
-WORKER_REPLACED_LOGS = Metric(
-    "shadowtime_worker_replaced_logs_total", ("stage",), "1", "Partitions whose log was replaced by another one."
-)
-WORKER_FENCED = Metric(
-    "shadowtime_worker_fenced_total", ("stage",), "1", "Transactions refused because another worker owned the run."
-)
-WORKER_RETRIES = Metric(
-    "shadowtime_worker_retries_total", ("stage",), "1", "Batches repeated because Kafka or Redis failed."
-)
-WORKER_LAG = Metric("shadowtime_worker_lag", ("stage",), "1", "Messages waiting in the input topic.")
-WORKER_BATCH = Metric("shadowtime_worker_batch_seconds", ("stage",), "seconds", "From taking a batch to its delivery.")
-WORKER_LATENCY = Metric(
-    "shadowtime_worker_latency_seconds",
-    ("stage",),
-    "seconds",
-    "From the event on its first topic to this stage's answer.",
-)
-WORKER_START = Metric("shadowtime_worker_start_seconds", ("stage",), "seconds", "Unix time at which the worker began.")
+
+def _worker(name: str, unit: str, meaning: str) -> Metric:
+    return Metric(f"shadowtime_worker_{name}", ("stage",), unit, meaning)
+
+
+WORKER_EVENTS = _worker("events_total", "1", "Events handled.")
+WORKER_DUPLICATES = _worker("duplicates_total", "1", "Events that had been handled before.")
+WORKER_DEAD_LETTERS = _worker("dead_letters_total", "1", "Messages that could not be used.")
+WORKER_LEFT_ASIDE = _worker("left_aside_total", "1", "Messages of quarantined runs, left aside.")
+WORKER_QUARANTINED = _worker("quarantined_runs", "runs", "Runs that the stage cannot carry on and has said so of.")
+WORKER_ALTERED = _worker("altered_states_total", "runs", "States in Redis that the stage had not written so.")
+WORKER_REPLACED_LOGS = _worker("replaced_logs_total", "1", "Partitions whose log was replaced by another one.")
+WORKER_FENCED = _worker("fenced_total", "1", "Transactions refused because another worker owned the run.")
+WORKER_RETRIES = _worker("retries_total", "1", "Batches repeated because Kafka or Redis failed.")
+WORKER_LAG = _worker("lag", "1", "Messages waiting in the input topic.")
+WORKER_BATCH = _worker("batch_seconds", "seconds", "From taking a batch to its delivery.")
+WORKER_LATENCY = _worker("latency_seconds", "seconds", "From the event on its first topic to this stage's answer.")
+WORKER_START = _worker("start_seconds", "seconds", "Unix time at which the worker began.")
 
 WRITTEN = Metric("shadowtime_metrics_written_total", (), "1", "Samples that VictoriaMetrics has taken.")
 REFUSED = Metric("shadowtime_metrics_refused_total", (), "1", "Samples that VictoriaMetrics refused for good.")

@@ -153,12 +153,8 @@ def _bindings(role: Role) -> Iterator[Binding]:
     if role.administers:
         return
     user = f"User:{role.name}"
-    for topic in (*FLOW, DEAD_LETTERS):
-        yield Binding(user, "TOPIC", topic, "LITERAL", "DESCRIBE")
-    for topic in role.reads:
-        yield Binding(user, "TOPIC", topic, "LITERAL", "READ")
-    for topic in role.writes:
-        yield Binding(user, "TOPIC", topic, "LITERAL", "WRITE")
+    topics = {"DESCRIBE": (*FLOW, DEAD_LETTERS), "READ": role.reads, "WRITE": role.writes}
+    yield from (Binding(user, "TOPIC", topic, "LITERAL", right) for right, of in topics.items() for topic in of)
     if role.group is not None:
         prefix = role.group.removesuffix("*")
         yield Binding(user, "GROUP", prefix, "LITERAL" if prefix == role.group else "PREFIXED", "READ")

@@ -32,9 +32,9 @@ def dashboard() -> Dashboard:
             "Predictions that do not hold, and since when",
             Asks("Of what and of whom do predictions fail, since when, or until when did they?", empty=ALL_HOLD),
             [
-                Query(f"{by} ({_described(f'{now} and {ever} > 0')})", "lasts", instant=True),
-                Query(f"{by} ({_described(f'{changed} and {now} > 0')})", "since", instant=True),
-                Query(f"{by} ({_described(f'({changed} and {now} == 0) and {ever} > 0')})", "until", instant=True),
+                Query(f"{by} ({_described(f'{now} and {ever} > 0')})", "lasts"),
+                Query(f"{by} ({_described(f'{changed} and {now} > 0')})", "since"),
+                Query(f"{by} ({_described(f'({changed} and {now} == 0) and {ever} > 0')})", "until"),
             ],
             {"lasts": "bool_yes_no", "since": "dateTimeAsIso", "until": "dateTimeAsIso"},
         ).sort_by([TableSortByFieldState().display_name("lasts").desc(True)]),

@@ -50,7 +50,7 @@ def rows(
     return panel
 
 
-def sentences(title: str, asks: Asks, query: Query, height: int = 5) -> table.Panel:
+def sentences(title: str, asks: Asks, query: Query) -> table.Panel:
     """Return a table of sentences: the legends of the series of one query. Labels of the query hold the figures."""
     reduced = model.DataTransformerConfig(
         id_val="reduce", options={"reducers": ["lastNotNull"], "mode": "seriesToRows"}
@@ -59,7 +59,7 @@ def sentences(title: str, asks: Asks, query: Query, height: int = 5) -> table.Pa
     panel = table.Panel().with_transformation(reduced)
     panel = panel.with_transformation(model.DataTransformerConfig(id_val="organize", options=named)).show_header(False)
     wrapped = Override(id_val="custom.cellOptions", value={"type": "auto", "wrapText": True})
-    panel = finished(panel, title, asks, [query._replace(instant=True)], 24, coloured=False).height(height)
+    panel = finished(panel, title, asks, [query._replace(instant=True)], 24, coloured=False).height(5)
     return panel.override_by_name("in words", [wrapped])
 
 
@@ -71,12 +71,12 @@ def bars(title: str, asks: Asks, queries: Sequence[Query], over: str) -> barchar
     return finished(panel, title, asks, queries, 12, PromQueryFormat.TABLE)
 
 
-def shares(title: str, asks: Asks, query: Query, over: str, by: str = "policy") -> table.Panel:
-    """Return a table of one query: a row for each value of the label `over`, a column for each of the label `by`.
+def shares(title: str, asks: Asks, query: Query, over: str) -> table.Panel:
+    """Return a table of one query: a row for each value of the label `over`, a column for each policy.
 
     Values from 5 % on are coloured as bad, values up to -5 % as good.
     """
-    panel = _crossed(table.Panel(), over, by)
+    panel = _crossed(table.Panel(), over, "policy")
     panel = finished(panel, title, asks, [query], 12, PromQueryFormat.TABLE, coloured=False).decimals(0)
     panel = _with_empty_cells(panel).override_by_name(over, [Override(id_val="unit", value="string")])
     steps = [{"value": LOWEST, "color": GOOD}, {"value": -0.05, "color": "transparent"}, {"value": 0.05, "color": BAD}]
@@ -84,17 +84,14 @@ def shares(title: str, asks: Asks, query: Query, over: str, by: str = "policy") 
     return panel.override_by_field_type("number", [FILLED, shades])
 
 
-def bars_by(title: str, asks: Asks, query: Query, over: str, by: str = "policy", *, span: int = 12) -> barchart.Panel:
-    """Return bars of one query over the values of the label `over`, a colour for each value of the label `by`."""
-    named = f"{{{{{by}}}}}"
-    panel = _crossed(barchart.Panel(), over, by).x_field(over).legend(legend([named]).calcs([]))
+def bars_by(title: str, asks: Asks, query: Query, over: str) -> barchart.Panel:
+    """Return bars of one query over the values of the label `over`, a colour for each policy."""
+    panel = _crossed(barchart.Panel(), over, "policy").x_field(over).legend(legend([query.legend]).calcs([]))
     panel = panel.x_tick_label_max_length(LABEL_LENGTH)
-    return finished(panel, title, asks, [query._replace(legend=named)], span, PromQueryFormat.TABLE)
+    return finished(panel, title, asks, [query], 12, PromQueryFormat.TABLE)
 
 
-def matrix(
-    title: str, asks: Asks, query: Query, over: str, by: str, words: Mapping[str, str], *, span: int = 24
-) -> table.Panel:
+def matrix(title: str, asks: Asks, query: Query, over: str, by: str, words: Mapping[str, str]) -> table.Panel:
     """Return a table of one query: a row for each value of the label `over`, a column for each of the label `by`.
 
     `words` has the heading of each column, in order.
@@ -103,7 +100,7 @@ def matrix(
     panel = _crossed(table.Panel(), over, by, words)
     ordered = model.DataTransformerConfig(id_val="organize", options={"indexByName": order})
     panel = panel.with_transformation(ordered)
-    return _with_empty_cells(finished(panel, title, asks, [query], span, PromQueryFormat.TABLE, coloured=False))
+    return _with_empty_cells(finished(panel, title, asks, [query], 24, PromQueryFormat.TABLE, coloured=False))
 
 
 def heat(title: str, asks: Asks, query: Query) -> heatmap.Panel:

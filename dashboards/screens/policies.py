@@ -84,15 +84,14 @@ def dashboard() -> Dashboard:
             ),
             Query(
                 f"sort_desc({_by_shape(OTHERS, 'policy, shape')} / on (shape) group_left() "
-                f"{_by_shape(BASELINE, 'shape')} - 1)",
-                instant=True,
+                f"{_by_shape(BASELINE, 'shape')} - 1)"
             ),
             "shape",
         ),
         bars_by(
             "Mean wait by shape of job",
             Asks(f"Who waits how long? {SHAPED}", HOURS, NONE_ENDED),
-            Query(f"{_by_shape(SEVERAL, 'policy, shape')} / 3600", instant=True),
+            Query(f"{_by_shape(SEVERAL, 'policy, shape')} / 3600"),
             "shape",
         ),
     )
@@ -132,7 +131,7 @@ def dashboard() -> Dashboard:
             matrix(
                 "Share of $jobs that waited at most",
                 Asks("How are waits distributed? Choose a partition or a size above.", "percentunit", NONE_ENDED),
-                Query(_within(), instant=True),
+                Query(_within()),
                 "policy",
                 "le",
                 WAITED,
@@ -153,13 +152,13 @@ def _compared() -> table.Panel:
         ),
         [
             _hours(_query("mean wait", names.MEAN_WAIT)),
-            _hours(Query(_difference(names.MEAN_WAIT), "wait vs baseline", instant=True)),
-            _hours(Query(_chance(names.WAIT_SUM), "wait 95 % ±", instant=True)),
+            _hours(Query(_difference(names.MEAN_WAIT), "wait vs baseline")),
+            _hours(Query(_chance(names.WAIT_SUM), "wait 95 % ±")),
             _query("slowdown", names.SLOWDOWN),
-            Query(_difference(names.SLOWDOWN), "slowdown vs baseline", instant=True),
-            Query(_chance(names.SLOWDOWN_SUM), "slowdown 95 % ±", instant=True),
+            Query(_difference(names.SLOWDOWN), "slowdown vs baseline"),
+            Query(_chance(names.SLOWDOWN_SUM), "slowdown 95 % ±"),
             _hours(_query("longest wait", names.MAX_WAIT)),
-            Query(_later(), "end later", instant=True),
+            Query(_later(), "end later"),
         ],
         dict.fromkeys(("mean wait", "wait vs baseline", "wait 95 % ±", "longest wait"), HOURS) | {"end later": COUNT},
         7,
@@ -241,7 +240,7 @@ def _by_shape(runs: Runs, by: str) -> str:
 
 def _query(title: str, metric: names.Metric) -> Query:
     labels = {"measure": title if title == "recalibrated" else "exact"} if "measure" in metric.labels else {}
-    return Query(f"max by (policy) ({last(SEVERAL.of(metric, **labels))})", title, instant=True)
+    return Query(f"max by (policy) ({last(SEVERAL.of(metric, **labels))})", title)
 
 
 def _hours(query: Query) -> Query:

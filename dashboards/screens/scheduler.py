@@ -69,7 +69,7 @@ def dashboard() -> Dashboard:
         bars(
             "Candidates by raw probability",
             Asks("How many candidates do these tenths rest on?", COUNT, TOO_FEW),
-            [Query(_count("yes"), "started", instant=True), Query(_count("no"), "not started", instant=True)],
+            [Query(_count("yes"), "started"), Query(_count("no"), "not started")],
             "probability",
         ),
         chart(
@@ -136,9 +136,9 @@ def dashboard() -> Dashboard:
                     "Who decides at the end of the time range, and how do all fare? Of EASY's slowdown.", empty=ONE_ONLY
                 ),
                 [
-                    Query(f"sum by (member) ({_decides('$__range')} > bool 0)", "decides", instant=True),
-                    Query(_of_members(names.MEMBER_SLOWDOWN), "slowdown", instant=True),
-                    Query(_of_members(names.MEMBER_WEIGHT), "weight", instant=True),
+                    Query(f"sum by (member) ({_decides('$__range')} > bool 0)", "decides"),
+                    Query(_of_members(names.MEMBER_SLOWDOWN), "slowdown"),
+                    Query(_of_members(names.MEMBER_WEIGHT), "weight"),
                 ],
                 {"decides": "bool_yes_no", "slowdown": "percentunit", "weight": "percentunit"},
                 span=12,
@@ -168,8 +168,8 @@ def _reliability(measure: str) -> barchart.Panel:
             empty,
         ),
         [
-            Query(_share(names.CANDIDATE_PROBABILITY, measure), "stated", instant=True),
-            Query(_share(names.CANDIDATES_DELAYED, measure), "observed", instant=True),
+            Query(_share(names.CANDIDATE_PROBABILITY, measure), "stated"),
+            Query(_share(names.CANDIDATES_DELAYED, measure), "observed"),
         ],
         "probability",
     )

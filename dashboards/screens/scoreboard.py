@@ -75,12 +75,11 @@ def dashboard() -> Dashboard:
                 "Users and accounts",
                 Asks("Who waits how long? Those with the most ended jobs, over the whole run.", empty=UNOWNED),
                 [
-                    Query(f"max by (policy, whose) ({last(SEVERAL.of(names.OWNER_JOBS))})", "jobs ended", instant=True),
+                    Query(f"max by (policy, whose) ({last(SEVERAL.of(names.OWNER_JOBS))})", "jobs ended"),
                     Query(
                         f"max by (policy, whose) ({last(SEVERAL.of(names.OWNER_WAIT))} / "
                         f"{last(SEVERAL.of(names.OWNER_JOBS))})",
                         "mean wait",
-                        instant=True,
                     ),
                 ],
                 {"jobs ended": COUNT, "mean wait": DAYS},
@@ -101,11 +100,7 @@ def dashboard() -> Dashboard:
             ),
         ],
         "Waits so far": [
-            chart(
-                title,
-                Asks(question, HOURS, NONE_ENDED),
-                [Query(f"{selector} / 3600")],
-            )
+            chart(title, Asks(question, HOURS, NONE_ENDED), [Query(f"{selector} / 3600")])
             for title, question, selector in (
                 ("p95 wait", "Within which time did 95 % of the ended jobs start?", _quantile("0.95")),
                 ("Median wait", "Within which time did half of the ended jobs start?", _quantile("0.5")),
@@ -142,7 +137,7 @@ def _table() -> table.Panel:
     """Return the table that answers the question of the dashboard: for finished runs, means and peaks."""
 
     def of(title: str, expr: str) -> Query:
-        return Query(f"max by (policy) ({expr})", title, instant=True)
+        return Query(f"max by (policy) ({expr})", title)
 
     panel = rows(
         "Each policy",

@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.empty_dashboard import Rows, board, with_panels
+from shadowtime.dashboards.empty_dashboard import Panel, Rows, board, with_panels
 from shadowtime.dashboards.panel_kinds import COUNT, DAYS, HOURS, REAL, Asks, chart, target
 from shadowtime.dashboards.queries import Query, composed, either, spelt
 from shadowtime.dashboards.screens.moments import rows, sentences
@@ -67,21 +67,18 @@ def dashboard() -> Dashboard:
             Asks(f"Is the difference of waits real? From {REAL_FROM} on, however often one looks.", "none", NO_SHADOW),
             [Query(_short(_of(names.TWIN_EVIDENCE)), ONE)],
         ),
-        target(
-            chart(
-                "Mean wait, real and shadow",
-                Asks("How long do the same jobs wait really, and under the other policy?", HOURS, NO_SHADOW),
-                _both(names.TWIN_WAIT, " / 3600", shape="all"),
-            ),
-            REAL,
+        _beside_real(
+            "Mean wait, real and shadow",
+            Asks("How long do the same jobs wait really, and under the other policy?", HOURS, NO_SHADOW),
+            names.TWIN_WAIT,
+            " / 3600",
+            shape="all",
         ),
-        target(
-            chart(
-                "Waiting longest now",
-                Asks("Does a job starve? How long those have waited that have not started yet.", HOURS, NONE_WAITS),
-                _both(names.TWIN_WAITING, " / 3600"),
-            ),
-            REAL,
+        _beside_real(
+            "Waiting longest now",
+            Asks("Does a job starve? How long those have waited that have not started yet.", HOURS, NONE_WAITS),
+            names.TWIN_WAITING,
+            " / 3600",
         ),
         chart(
             "Change of the mean wait, by class",
@@ -97,29 +94,23 @@ def dashboard() -> Dashboard:
                 Asks("Which share of the jobs starts a minute sooner or later at least?", "percentunit", NO_SHADOW),
                 [Query(_short(_of(names.TWIN_MOVED, shape="all")), "{{shadow}}, {{when}}")],
             ),
-            target(
-                chart(
-                    "Slowdown",
-                    Asks("What is the mean bounded slowdown?", "none", NO_SHADOW),
-                    _both(names.TWIN_SLOWDOWN, shape="all"),
-                ),
-                REAL,
+            _beside_real(
+                "Slowdown",
+                Asks("What is the mean bounded slowdown?", "none", NO_SHADOW),
+                names.TWIN_SLOWDOWN,
+                shape="all",
             ),
-            target(
-                chart(
-                    "Longest wait",
-                    Asks("How long did the job wait that waited longest?", HOURS, NO_SHADOW),
-                    _both(names.TWIN_LONGEST, " / 3600", shape="all"),
-                ),
-                REAL,
+            _beside_real(
+                "Longest wait",
+                Asks("How long did the job wait that waited longest?", HOURS, NO_SHADOW),
+                names.TWIN_LONGEST,
+                " / 3600",
+                shape="all",
             ),
-            target(
-                chart(
-                    "Utilization",
-                    Asks("What share of the processors runs jobs?", "percentunit", NO_SHADOW),
-                    _both(names.TWIN_BUSY),
-                ),
-                REAL,
+            _beside_real(
+                "Utilization",
+                Asks("What share of the processors runs jobs?", "percentunit", NO_SHADOW),
+                names.TWIN_BUSY,
             ),
         ],
         "Do the shadows run?": [
@@ -150,19 +141,20 @@ def _short(expr: str) -> str:
 
 
 def _figure(title: str, metric: Metric, **labels: str) -> Query:
-    return Query(f"max by (shadow) ({_lately(metric, **labels)})", title, instant=True)
+    return Query(f"max by (shadow) ({_lately(metric, **labels)})", title)
 
 
 def _lately(metric: Metric, **labels: str) -> str:
     return f"last_over_time({_of(metric, **labels)}[$__range])"
 
 
-def _both(metric: Metric, divisor: str = "", **labels: str) -> list[Query]:
-    """Return the queries for each shadow, and for what really happened: of the shadows that differ in it, the mean."""
-    return [
+def _beside_real(title: str, asks: Asks, metric: Metric, divisor: str = "", **labels: str) -> Panel:
+    """Return the chart of each shadow, and of what really happened: of the shadows that differ in it, the mean."""
+    queries = [
         Query(_short(f"{_of(metric, of='shadow', **labels)}{divisor}"), ONE),
         Query(f"avg({_of(metric, of='real', **labels)}){divisor}", REAL),
     ]
+    return target(chart(title, asks, queries), REAL)
 
 
 def _verdict() -> str:

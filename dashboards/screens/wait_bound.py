@@ -46,8 +46,7 @@ def dashboard() -> Dashboard:
                         Query(f"min({ONE.of(names.BAND_LOW, **queue)})", "band, low"),
                         Query(f"max({ONE.of(names.BAND_HIGH, **queue)})", "band, high"),
                         Query(
-                            f"avg({ONE.of(names.BAND_LOW, **queue)} + {ONE.of(names.BAND_HIGH, **queue)}) / 2",
-                            "target",
+                            f"avg({ONE.of(names.BAND_LOW, **queue)} + {ONE.of(names.BAND_HIGH, **queue)}) / 2", "target"
                         ),
                     ],
                 ),
@@ -146,13 +145,13 @@ def _table(queue: dict[str, str]) -> table.Panel:
     """Return the table that answers the question of the dashboard: each grouping's coverage beside its target."""
 
     def of(title: str, metric: names.Metric) -> Query:
-        return Query(f"max by (grouping, quantile) ({last(ONE.of(metric, **queue))})", title, instant=True)
+        return Query(f"max by (grouping, quantile) ({last(ONE.of(metric, **queue))})", title)
 
     covered, low = (
         f"max by (grouping, quantile) ({last(ONE.of(metric, **queue))})"
         for metric in (names.RECENT_COVERAGE, names.BAND_LOW)
     )
-    above = Query(f"{covered} - {low}", MARGIN, instant=True)
+    above = Query(f"{covered} - {low}", MARGIN)
     panel = rows(
         "Coverage",
         Asks(

@@ -6,7 +6,6 @@ docs/algorithms.md#fitted-sites (ours).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from shadowtime.replayer.analysis.schedule_difference import starts_of
 from shadowtime.replayer.analysis.start_accuracy import StartAccuracy
 from shadowtime.replayer.comparison import RunPlan
-from shadowtime.replayer.logs import Workload, real_starts
+from shadowtime.replayer.logs import Workload, of_rows, real_starts
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler import spelled
 from shadowtime.shared.errors import TraceError
@@ -40,12 +39,6 @@ def policy_of(keys: Keys) -> str:
     'slurm:site=(weight_age=1000,partitions=1:5:1)'
     """
     return f"slurm:site={spelled(dict(keys))}" if keys else "slurm"
-
-
-def first_of(workload: Workload, jobs: int) -> Workload:
-    """Return the first `jobs` jobs of a log."""
-    columns = {name: column[:jobs].copy() for name, column in workload.columns.items()}
-    return replace(workload, columns=columns, unused={})
 
 
 def steps(workload: Workload) -> Iterator[list[Keys]]:
@@ -90,7 +83,7 @@ def fit(workload: Workload, jobs: int, say: Callable[[str], None]) -> Tried:
     TraceError
         If the log does not have all waits, or has too few jobs.
     """
-    half = first_of(workload, min(len(workload) // 2, jobs))
+    half = of_rows(workload, slice(min(len(workload) // 2, jobs)))
     if len(half) < 2:
         raise TraceError(f"{workload.name}: {len(workload)} jobs are too few; a fit needs at least 4")
     begin: Keys = {"weight_age": SCALE}

@@ -172,35 +172,32 @@ def carry_out_cell(cell: Cell) -> CellResult:
         plan = RunPlan(
             cell.label, log.cluster, workload, chosen, cell.mode, cell.wait_bound, cell.seed, traits=cell.traits
         )
-        if cell.compiled:
-            return _schedule_only(cell, plan)
-        record, delays = RunRecord(plan), Delays(workload)
-        result = carry_out(plan, [record, delays])
+        own, result, record = _schedule_only(plan) if cell.compiled else _whole(cell, plan)
     except ShadowtimeError as error:
         raise type(error)(f"{cell.name}: {error}") from None
 
-    row = {
-        **_inputs(cell, plan),
+    row = {**_inputs(cell, plan), **own, **_outcomes(result, record.jobs)}
+    return CellResult(row, record.jobs if cell.keeps_jobs else None)
+
+
+def _whole(cell: Cell, plan: RunPlan) -> tuple[Figures, RunResult, RunRecord]:
+    """Return the figures of a run and of its events, and its result and record."""
+    record, delays = RunRecord(plan), Delays(plan.workload)
+    result = carry_out(plan, [record, delays])
+    of_events = {
         "decisions_sha256": record.decisions_sha256,
-        **dict(figures(result, queue_names(Path(log.path)))),
+        **dict(figures(result, queue_names(Path(cell.log.path)))),
         **delays.figures(),
-        **dict(workload_figures(workload)),
-        **{f"log.{name}": value for name, value in described(columns_replayed(workload)).items()},
-        **_outcomes(result, record.jobs),
+        **dict(workload_figures(plan.workload)),
+        **{f"log.{name}": value for name, value in described(columns_replayed(plan.workload)).items()},
     }
-    return CellResult(row, record.jobs if cell.keeps_jobs else None)
+    return of_events, result, record
 
 
-def _schedule_only(cell: Cell, plan: RunPlan) -> CellResult:
-    """Return the result of a cell whose starts and scores suffice, from the compiled machine if possible."""
+def _schedule_only(plan: RunPlan) -> tuple[Figures, RunResult, RunRecord]:
+    """Return the same of a run whose starts and scores suffice, from the compiled machine if possible."""
     result, record = replay_schedule(plan)
-    row = {
-        **_inputs(cell, plan),
-        "schedule_sha256": record.jobs.sha256,
-        **dict(figures(result, {})),
-        **_outcomes(result, record.jobs),
-    }
-    return CellResult(row, record.jobs if cell.keeps_jobs else None)
+    return {"schedule_sha256": record.jobs.sha256, **dict(figures(result, {}))}, result, record
 
 
 def _inputs(cell: Cell, plan: RunPlan) -> Figures:

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from shadowtime.shared.cli import application, lasting_imports, run_app
-
-INTERRUPTED = "interrupted; finished cells are kept; run the same command again to continue"
+from shadowtime.replayer.options import CELLS_KEPT
+from shadowtime.shared.cli import application, lasting_imports
 
 Out = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="Folder of the results; NAME-results where none is named.")
@@ -51,8 +50,4 @@ def campaign(
 
 
 app = application(campaign)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app, INTERRUPTED)
+ON_INTERRUPT = CELLS_KEPT

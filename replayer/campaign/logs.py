@@ -7,16 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.campaign.file import Campaign, LogEntry
-from shadowtime.replayer.logs import FIELDS, Workload, parse_put_back, prepare, put_back, read_trace, sha256_of
+from shadowtime.replayer.logs import FIELDS, Workload, of_rows, parse_put_back, prepare, put_back, read_trace, sha256_of
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.accounting import lines_of
 from shadowtime.shared.cli import say
 from shadowtime.shared.errors import TraceError
-from shadowtime.shared.kernels import Flags
 
 
 class ArchiveFile(NamedTuple):
@@ -165,15 +162,7 @@ def without_first(workload: Workload, count: int) -> Workload:
     """
     if count >= len(workload):
         raise TraceError(f"{workload.name}: skip leaves out {count:,} jobs, and the log has {len(workload):,}")
-    return _of_rows(workload, np.arange(len(workload)) >= count) if count else workload
-
-
-def _of_rows(workload: Workload, rows: Flags) -> Workload:
-    """Return the workload with these rows alone."""
-    columns, unused = (
-        {name: column[rows] for name, column in part.items()} for part in (workload.columns, workload.unused)
-    )
-    return replace(workload, columns=columns, unused=unused)
+    return of_rows(workload, slice(count, None)) if count else workload
 
 
 MONTH = 30 * 86_400
@@ -195,7 +184,7 @@ def month_of(workload: Workload, month: int) -> Workload:
     rows = months == month
     if not rows.any():
         raise TraceError(f"{workload.name}: no job in month {month}; expected one of 1 to {months[-1]}")
-    return _of_rows(workload, rows)
+    return of_rows(workload, rows)
 
 
 QUEUE = re.compile(r";\s*Queue:\s*(\d{1,9})\s+([A-Za-z][\w-]*)\s*$")

@@ -114,17 +114,13 @@ def _repeat(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]) 
     logs = {cell.log.label: cell.log.sha256 for cell in cells}
     read = [[escape(label), f"<code>{sha256}</code>"] for label, sha256 in logs.items()]
     settings = json.dumps(campaign.model_dump(exclude_defaults=True), indent=2, ensure_ascii=False)
+    settings = "\n".join(map(escape, settings.splitlines()))
     labels = [[escape(label), f"<code>{escape(spec)}</code>"] for label, spec in labels_of(campaign)]
     return (
         '<section aria-labelledby="repeat"><h2 id="repeat">To repeat this</h2>'
         f"{table(['label', 'SPEC'], labels, 'Labels', 'What each label stands for.') if labels else ''}"
-        f"<pre tabindex=0>{escape_lines(settings)}</pre>"
+        f"<pre tabindex=0>{settings}</pre>"
         f'<p class="faint">Shadowtime {__version__}.</p>'
         f"{table(['log', 'file'], read, 'Logs', 'SHA-256 of the bytes of each log.')}"
         f"{table(['cell', 'digest'], digests, 'Digests', DIGESTS)}</section>"
     )
-
-
-def escape_lines(text: str) -> str:
-    """Return a text as HTML, escaped line by line."""
-    return "\n".join(map(escape, text.splitlines()))

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from shadowtime.replayer.campaign.command_line import INTERRUPTED, Csv, First, Latex, On, Out, Report, Workers
-from shadowtime.shared.cli import application, lasting_imports, run_app
+from shadowtime.replayer.campaign.command_line import Csv, First, Latex, On, Out, Report, Workers
+from shadowtime.replayer.options import CELLS_KEPT
+from shadowtime.shared.cli import application, lasting_imports
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import among, quote
 
@@ -72,8 +73,4 @@ def reproduce(
 
 
 app = application(reproduce)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app, INTERRUPTED)
+ON_INTERRUPT = CELLS_KEPT

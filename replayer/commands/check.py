@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shadowtime.replayer.reading_options import with_reading_options
-from shadowtime.shared.cli import application, lasting_imports, run_app, say
+from shadowtime.shared.cli import application, lasting_imports, say
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.output import print_json
 from shadowtime.shared.quoting import one_line
@@ -205,8 +205,3 @@ def _description(figures: dict[str, float | None]) -> "Table":
 
 
 app = application(check)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app)

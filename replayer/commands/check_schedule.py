@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from shadowtime.replayer.options import Oversized, Sizes
-from shadowtime.replayer.reading_options import RewrittenRequests
-from shadowtime.shared.cli import application, lasting_imports, run_app, say
+from shadowtime.replayer.reading_options import FirstJobs, MachineSize, RewrittenRequests, TakenSizes, TooLarge
+from shadowtime.shared.cli import application, lasting_imports, say
 from shadowtime.shared.output import print_json
 
 
@@ -21,16 +20,10 @@ def check_schedule(
     ],
     policy: Annotated[str, typer.Option(metavar="SPEC", help="The policy that the schedule is to be of.")] = "easy",
     requests: RewrittenRequests = "as-logged",
-    sizes: Annotated[Sizes, typer.Option(help="Whether jobs take the processors requested or those they got.")] = (
-        "requested"
-    ),
-    filter_: Annotated[
-        Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")
-    ] = "drop",
-    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None,
-    processors: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Size of the machine; else the log's.")
-    ] = None,
+    sizes: TakenSizes = "requested",
+    filter_: TooLarge = "drop",
+    jobs: FirstJobs = None,
+    processors: MachineSize = None,
     as_json: Annotated[bool, typer.Option("--json", help="Say it as one line of JSON.")] = False,
 ) -> None:
     """Compare a schedule of another simulator with a policy's; print the first different start, and the reason.
@@ -73,8 +66,3 @@ def check_schedule(
 
 
 app = application(check_schedule)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app)

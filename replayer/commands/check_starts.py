@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowtime.replayer.options import Oversized
-from shadowtime.replayer.reading_options import with_reading_options
-from shadowtime.shared.cli import application, lasting_imports, run_app, say
+from shadowtime.replayer.reading_options import FirstJobs, TooLarge, with_reading_options
+from shadowtime.shared.cli import application, lasting_imports, say
 from shadowtime.shared.output import print_json
 
 if TYPE_CHECKING:
@@ -23,10 +22,8 @@ def check_starts(
     after: Annotated[
         float, typer.Option(metavar="SHARE", min=0, max=1, help="Compare only jobs behind this share of the log.")
     ] = 0.0,
-    filter_: Annotated[
-        Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")
-    ] = "drop",
-    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None,
+    filter_: TooLarge = "drop",
+    jobs: FirstJobs = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="A line of JSON for each policy, in the order given.")
     ] = False,
@@ -69,8 +66,3 @@ def check_starts(
 
 
 app = application(check_starts)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app)

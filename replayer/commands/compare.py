@@ -6,8 +6,9 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from shadowtime.replayer.commands.replay import INTERRUPTED, replay
-from shadowtime.shared.cli import application, run_app
+from shadowtime.replayer.commands.replay import replay
+from shadowtime.replayer.options import NO_FILE
+from shadowtime.shared.cli import application
 
 CHOICES: dict[str, object] = {
     "policy": ["fcfs", "easy", "easy-sjbf", "lwf", "wfp", "best"],
@@ -39,8 +40,4 @@ compare = with_defaults(
 )
 
 app = application(compare)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app, INTERRUPTED)
+ON_INTERRUPT = NO_FILE

@@ -5,9 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowtime.replayer.options import Oversized, Sizes
-from shadowtime.replayer.reading_options import RewrittenRequests, with_reading_options
-from shadowtime.shared.cli import application, lasting_imports, run_app, say
+from shadowtime.replayer.reading_options import (
+    FirstJobs,
+    MachineSize,
+    RewrittenRequests,
+    TakenSizes,
+    TooLarge,
+    with_reading_options,
+)
+from shadowtime.shared.cli import application, lasting_imports, say
 from shadowtime.shared.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -43,16 +49,10 @@ def convert(
         Path | None, typer.Option("--output", "-o", metavar="OUT", help="The same, as an option.")
     ] = None,
     requests: RewrittenRequests = "as-logged",
-    sizes: Annotated[Sizes, typer.Option(help="Whether jobs take the processors requested or those they got.")] = (
-        "requested"
-    ),
-    filter_: Annotated[
-        Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")
-    ] = "drop",
-    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None,
-    processors: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Size of the machine; else the log's.")
-    ] = None,
+    sizes: TakenSizes = "requested",
+    filter_: TooLarge = "drop",
+    jobs: FirstJobs = None,
+    processors: MachineSize = None,
     removed: Annotated[
         str | None,
         typer.Option("--put-back", metavar="KEYS", help="Generate jobs that the log lacks: first=N,last=N,user=N,…"),
@@ -119,8 +119,3 @@ def convert(
 
 
 app = application(convert)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app)

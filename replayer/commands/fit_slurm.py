@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowtime.replayer.options import Oversized
-from shadowtime.replayer.reading_options import with_reading_options
-from shadowtime.shared.cli import application, lasting_imports, run_app, say
+from shadowtime.replayer.options import NO_FILE
+from shadowtime.replayer.reading_options import TooLarge, with_reading_options
+from shadowtime.shared.cli import application, lasting_imports, say
 
 if TYPE_CHECKING:
     from shadowtime.shared.accounting import Reading
@@ -20,9 +20,7 @@ def command(
     train: Annotated[
         int, typer.Option("--train", metavar="N", min=2, help="Fit on the first N jobs, at most half of the log.")
     ] = 5_000,
-    filter_: Annotated[
-        Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")
-    ] = "drop",
+    filter_: TooLarge = "drop",
     jobs: Annotated[int | None, typer.Option(metavar="N", min=4, help="Only the first N jobs of the log.")] = None,
     *,
     reading: "Reading",
@@ -58,8 +56,4 @@ def command(
 
 
 app = application(command)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app, "interrupted; no result file was written")
+ON_INTERRUPT = NO_FILE

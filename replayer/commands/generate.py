@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from shadowtime.replayer.options import DEFAULT_LOAD
-from shadowtime.shared.cli import application, lasting_imports, run_app
+from shadowtime.shared.cli import application, lasting_imports
 
 
 def command(
@@ -31,8 +31,3 @@ def command(
 
 
 app = application(command)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app)

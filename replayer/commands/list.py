@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from shadowtime.replayer.options import KINDS
-from shadowtime.shared.cli import application, lasting_imports, run_app
+from shadowtime.shared.cli import application, lasting_imports
 
 
 def list_names(
@@ -21,8 +21,3 @@ def list_names(
 
 
 app = application(list_names)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app)

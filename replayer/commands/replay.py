@@ -4,9 +4,8 @@ from inspect import signature
 from typing import Any
 
 from shadowtime.replayer.commands.replay_options import Options
-from shadowtime.shared.cli import application, lasting_imports, run_app
-
-INTERRUPTED = "interrupted; no result file was written"
+from shadowtime.replayer.options import NO_FILE
+from shadowtime.shared.cli import application, lasting_imports
 
 
 def replay(**typed: Any) -> None:
@@ -27,8 +26,4 @@ replay.__signature__ = signature(Options)  # type: ignore[attr-defined]  # typer
 
 
 app = application(replay)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app, INTERRUPTED)
+ON_INTERRUPT = NO_FILE

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from shadowtime.replayer.options import Objective, Oversized, Sizes, Transport, YesNo
-from shadowtime.replayer.reading_options import ReadingOptions, RewrittenRequests
+from shadowtime.replayer.options import Objective, Transport, YesNo
+from shadowtime.replayer.reading_options import FirstJobs, ReadingOptions, RewrittenRequests, TakenSizes, TooLarge
 from shadowtime.shared.cli import lasting_imports
 
 
@@ -68,15 +68,11 @@ class Options(ReadingOptions):
     ] = None
     speed: Annotated[str, typer.Option(metavar="max|FACTOR", help="Trace seconds per second of real time.")] = "max"
     requests: RewrittenRequests = "as-logged"
-    sizes: Annotated[Sizes, typer.Option(help="Whether jobs take the processors requested or those they got.")] = (
-        "requested"
-    )
+    sizes: TakenSizes = "requested"
     load: Annotated[
         float, typer.Option(metavar="FACTOR", help="Divide the gaps between submissions by this; 2: twice as fast.")
     ] = 1.0
-    filter_: Annotated[Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")] = (
-        "drop"
-    )
+    filter_: TooLarge = "drop"
     restartable: Annotated[YesNo, typer.Option(help="Whether jobs may be killed and requeued.")] = "yes"
     moldable: Annotated[YesNo, typer.Option(help="Whether jobs may run on other sizes.")] = "yes"
     speedup: Annotated[
@@ -91,7 +87,7 @@ class Options(ReadingOptions):
         list[str] | None,
         typer.Option(metavar="SECONDS:PROCESSORS", help="The machine's size from a time of the trace on; repeatable."),
     ] = None
-    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None
+    jobs: FirstJobs = None
     processors: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Size of the machine; else the trace's.")
     ] = None

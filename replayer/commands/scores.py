@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app
+from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.output import print_json, require_suffix
 from shadowtime.shared.quoting import quote, truncate
@@ -92,8 +92,3 @@ def _state(path: Path, run: str, json: bool, options: list[str]) -> None:
 
     require_printer(path)
     publish(asyncio.run(gather(read_settings(options, "live"), run)), path)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app)

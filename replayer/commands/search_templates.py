@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
+from shadowtime.replayer.options import NO_FILE
 from shadowtime.replayer.reading_options import RewrittenRequests
-from shadowtime.shared.cli import application, lasting_imports, run_app
+from shadowtime.shared.cli import application, lasting_imports
 
 
 def command(
@@ -40,8 +41,4 @@ def command(
 
 
 app = application(command)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app, "interrupted; no result file was written")
+ON_INTERRUPT = NO_FILE

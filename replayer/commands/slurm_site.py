@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from shadowtime.shared.cli import application, lasting_imports, run_app
+from shadowtime.shared.cli import application, lasting_imports
 
 
 def command(
@@ -33,8 +33,3 @@ def command(
 
 
 app = application(command)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app)

@@ -13,16 +13,6 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import parse
 
-
-def drift_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
-    """Return one row per result that has drift scores, with its list of episodes. Times are in seconds of the log."""
-    return [
-        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | bound.model_dump()
-        for result in results
-        if (bound := result.scores.drifts) is not None
-    ]
-
-
 # The baseline: the policy with which all others are compared.
 
 PREFERRED = "easy"
@@ -117,13 +107,34 @@ def as_json(
     } | {
         name: rows
         for name, rows in (
-            ("start_distributions", start_rows(results)),
-            ("cut_probabilities", cut_rows(results)),
+            (
+                "start_distributions",
+                [_run(result) | start.model_dump() for result in results for start in result.scores.starts or ()],
+            ),
+            (
+                "cut_probabilities",
+                [
+                    _run(result) | result.scores.cuts.model_dump()
+                    for result in results
+                    if result.scores.cuts and result.scores.starts
+                ],
+            ),
             ("expected_starts", expected_rows(results)),
-            ("drifts", drift_rows(results)),
+            (
+                "drifts",
+                [
+                    _run(result) | result.scores.drifts.model_dump()
+                    for result in results
+                    if result.scores.drifts is not None
+                ],
+            ),
         )
         if rows
     }
+
+
+def _run(result: RunResult) -> dict[str, Any]:
+    return {"policy": result.plan.label, "runtime": result.plan.configuration.runtime}
 
 
 def _run_time_row(result: RunResult) -> dict[str, Any]:
@@ -138,7 +149,7 @@ def _run_time_row(result: RunResult) -> dict[str, Any]:
 
 def _forecast_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
     return [
-        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime}
+        _run(result)
         | result.scores.wait_forecast.model_dump()
         | {"configuration": str(spelled_out(result.plan.configuration))}
         for result in results
@@ -146,30 +157,10 @@ def _forecast_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
     ]
 
 
-def start_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
-    """Return one row per result and predicted wait distribution. Results without quantile forecasts have no rows."""
-    return [
-        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | entry.model_dump()
-        for result in results
-        for entry in result.scores.starts or ()
-    ]
-
-
-def cut_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
-    """Return scores of the probability of a cut at the request: one row per result that also has start scores."""
-    return [
-        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | result.scores.cuts.model_dump()
-        for result in results
-        if result.scores.cuts and result.scores.starts
-    ]
-
-
 def expected_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
     """Return one row per result and queue, the whole cluster first. No rows if the site stated no expected starts."""
     return [
-        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime}
-        | {"queue": "all" if bound.queue is None else bound.queue}
-        | bound.model_dump(exclude={"queue"})
+        _run(result) | {"queue": "all" if bound.queue is None else bound.queue} | bound.model_dump(exclude={"queue"})
         for result in results
         for bound in result.scores.expected_starts or ()
     ]

@@ -1,9 +1,10 @@
 """The record of a run for the report, gathered during the replay."""
 
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -87,28 +88,20 @@ class RunRecord:
         return EndedJobs(self.plan, self._schedule.table())
 
 
+@dataclass(eq=False, repr=False)
 class JobTimes:
     """Times of jobs, as arrays of shape (n,) in order of job number. Times are in seconds."""
 
-    FIELDS = ("job_number", "submit_time", "start_time", "end_time", "own_run_time", "user_id")
+    job_number: Integers
+    submit_time: Integers
+    start_time: Integers
+    end_time: Integers
+    own_run_time: Integers
+    """Run time on the requested processors. On another number of processors, the time from start to end differs."""
+    user_id: Integers
+    """User of each job; -1 if unknown."""
 
-    def __init__(
-        self,
-        job_number: Integers,
-        submit_time: Integers,
-        start_time: Integers,
-        end_time: Integers,
-        own_run_time: Integers,
-        user_id: Integers,
-    ) -> None:
-        self.job_number = job_number
-        self.submit_time = submit_time
-        self.start_time = start_time
-        self.end_time = end_time
-        self.own_run_time = own_run_time
-        """Run time on the requested processors. On another number of processors, the time from start to end differs."""
-        self.user_id = user_id
-        """User of each job; -1 if unknown."""
+    FIELDS: ClassVar = ("job_number", "submit_time", "start_time", "end_time", "own_run_time", "user_id")
 
     def __len__(self) -> int:
         return len(self.job_number)

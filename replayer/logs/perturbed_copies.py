@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.logs.workload import Workload, of_rows
 from shadowtime.shared.chance import key_of, uniform
 
 MAX_SHIFT = 60
@@ -32,6 +32,4 @@ def perturbed(workload: Workload, copy: int) -> Workload:
             moved[of_user] = np.maximum.accumulate(moved[of_user] - after) + after
 
     columns = {**workload.columns, "submit_time": moved}
-    order = np.lexsort((numbers, moved))
-    unused = {name: column[order] for name, column in workload.unused.items()}
-    return replace(workload, columns={name: column[order] for name, column in columns.items()}, unused=unused)
+    return of_rows(replace(workload, columns=columns), np.lexsort((numbers, moved)))

@@ -135,8 +135,9 @@ def read_pieces(path: Path, header: dict[str, str], odd: OddRows) -> Iterator[Sw
                 header.setdefault(match[1], match[2] or "")
                 of_header += len(row)
                 if of_header > MAX_HEADER_SIZE:
-                    msg = f"{path}, line {last + at + 1}: the header is larger than {MAX_HEADER_SIZE:,} bytes"
-                    raise TraceError(msg)
+                    raise TraceError(
+                        f"{path}, line {last + at + 1}: the header is larger than {MAX_HEADER_SIZE:,} bytes"
+                    )
 
         numbers = np.arange(last + 1, last + 1 + len(lines))
         last += len(lines)
@@ -271,8 +272,7 @@ def table_of(columns: Mapping[str, Integers]) -> Integers:
 def write_jobs(file: BinaryIO, header: Mapping[str, str], table: Integers, *, compressed: bool) -> None:
     """Write a trace into an open file as `write_swf` does, `BLOCK` jobs at a time."""
     if table.ndim != 2 or table.shape[1] != len(FIELDS):
-        msg = f"expected a table of shape (n, {len(FIELDS)}), found {table.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"expected a table of shape (n, {len(FIELDS)}), found {table.shape}")
     packed = zlib.compressobj(6, wbits=zlib.MAX_WBITS | 16) if compressed else None  # 9: 3 % less, time doubled
     for text in _texts(header, table):
         file.write(text if packed is None else packed.compress(text))

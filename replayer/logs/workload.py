@@ -175,6 +175,14 @@ def prepare(
     return at_load(workload, load, recorded=recorded)
 
 
+def of_rows(workload: Workload, rows: Integers | Flags | slice) -> Workload:
+    """Return the workload with these rows alone, in this order."""
+    columns, unused = (
+        {name: column[rows] for name, column in part.items()} for part in (workload.columns, workload.unused)
+    )
+    return replace(workload, columns=columns, unused=unused)
+
+
 MIN_LOAD, MAX_LOAD = 0.01, 100.0
 """Bounds of the factor that submissions are compressed by."""
 
@@ -240,18 +248,18 @@ def none_left(workload: Workload) -> TraceError:
 def machine_of(trace: Trace, processors: int | None) -> int:
     """Return the size of the machine of a replay, in processors. Raise as `prepare` does."""
     if processors is not None and trace.pools is not None:
-        msg = f"processors {processors}: the pools of {trace.name} give its processors already; leave this out"
-        raise SettingsError(msg)
+        raise SettingsError(
+            f"processors {processors}: the pools of {trace.name} give its processors already; leave this out"
+        )
     machine = trace.processors if processors is None else processors
     if machine is None:
-        msg = f"{trace.name}: its header has neither MaxProcs nor MaxNodes as a whole number; give --processors"
-        raise TraceError(msg)
+        raise TraceError(
+            f"{trace.name}: its header has neither MaxProcs nor MaxNodes as a whole number; give --processors"
+        )
     if machine <= 0:
-        msg = f"processors {machine}: a machine has at least 1"
-        raise SettingsError(msg)
+        raise SettingsError(f"processors {machine}: a machine has at least 1")
     if machine > MAX_MACHINE:
-        msg = f"processors {machine}: a machine has at most {MAX_MACHINE}"
-        raise SettingsError(msg)
+        raise SettingsError(f"processors {machine}: a machine has at most {MAX_MACHINE}")
     return machine
 
 
@@ -273,12 +281,10 @@ def selected(
     options = ("oversized", oversized, Oversized), ("requests", requests, Requests), ("sizes", sizes, Sizes)
     for option, value, known in options:
         if value not in get_args(known):
-            msg = f"{option} {value!r}: not one of {', '.join(get_args(known))}"
-            raise SettingsError(msg)
+            raise SettingsError(f"{option} {value!r}: not one of {', '.join(get_args(known))}")
 
     if limit is not None and limit <= 0:
-        msg = f"jobs {limit}: a replay needs at least 1"
-        raise SettingsError(msg)
+        raise SettingsError(f"jobs {limit}: a replay needs at least 1")
     logged = dict(zip(FIELDS, trace.table.T, strict=True)) | dict(trace.more)
     size = processors_of_jobs(logged, sizes)
     run_time, requested_time = logged["run_time"], logged["requested_time"]

@@ -1,7 +1,7 @@
 """Short names for the rows of a table. Its legend explains each name."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 MAX_NAME = 18
 """Maximum length of a name in a row, in characters."""
@@ -17,13 +17,21 @@ def short_names(labels: Iterable[str]) -> dict[str, str]:
     >>> list(short_names(["easy", "easy:adjustment=percentile", "easy:adjustment=auto,running=yes"]).values())
     ['easy', 'easy…1', 'easy…2']
     """
-    cut = {label: label if len(label) <= MAX_NAME else f"{_name(label)}…" for label in labels}
-    alike, seen = Counter(cut.values()), Counter[str]()
-    names = {}
-    for label, name in cut.items():
+    return numbered({label: label if len(label) <= MAX_NAME else f"{_name(label)}…" for label in labels})
+
+
+def numbered(names: Mapping[str, str], between: str = "") -> dict[str, str]:
+    """Return names in which a number, behind the text `between`, follows each name that several keys share.
+
+    >>> numbered({"hmm(states=2)": "hmm", "hmm(states=3)": "hmm", "none": "none"}, " ")
+    {'hmm(states=2)': 'hmm 1', 'hmm(states=3)': 'hmm 2', 'none': 'none'}
+    """
+    alike, seen = Counter(names.values()), Counter[str]()
+    different = {}
+    for key, name in names.items():
         seen[name] += 1
-        names[label] = f"{name}{seen[name]}" if alike[name] > 1 else name
-    return names
+        different[key] = f"{name}{between}{seen[name]}" if alike[name] > 1 else name
+    return different
 
 
 def _name(label: str) -> str:

@@ -1,11 +1,11 @@
 """Names on the page. A long SPEC has a short name everywhere and is spelled out once."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shadowtime.replayer.comparison import RunRecord
-from shadowtime.replayer.presentation import short_names
+from shadowtime.replayer.presentation import numbered, short_names
 from shadowtime.replayer.report.markup import escape, table
 
 Document = Mapping[str, Any]
@@ -76,26 +76,11 @@ def _policies(document: Document) -> dict[str, str]:
 
 
 def _kinds(document: Document) -> dict[str, dict[str, str]]:
-    """Return the short names of predictors and of schemes, by SPEC."""
+    """Return the short names of predictors and of schemes, by SPEC: the part before `(`, with a number if shared."""
     return {
-        "predictor": _numbered(row["predictor"] for row in document["run_time_predictions"]),
-        "scheme": _numbered(row["scheme"] for row in document["walltime_adjustments"]),
+        kind: numbered({row[kind]: _head(row[kind]) for row in document[key]}, " ")
+        for kind, key in (("predictor", "run_time_predictions"), ("scheme", "walltime_adjustments"))
     }
-
-
-def _numbered(specs: Iterable[str]) -> dict[str, str]:
-    """Return the short name of each SPEC: the part before `(`, with a number if several SPECs share it.
-
-    >>> _numbered(["empirical(window=60)", "requested", "hmm(states=2)", "hmm(states=3)"])
-    {'empirical(window=60)': 'empirical', 'requested': 'requested', 'hmm(states=2)': 'hmm 1', 'hmm(states=3)': 'hmm 2'}
-    """
-    heads = {spec: _head(spec) for spec in specs}
-    alike, seen = Counter(heads.values()), Counter[str]()
-    names = {}
-    for spec, head in heads.items():
-        seen[head] += 1
-        names[spec] = f"{head} {seen[head]}" if alike[head] > 1 else head
-    return names
 
 
 def _head(spec: str) -> str:

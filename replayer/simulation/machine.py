@@ -38,17 +38,7 @@ SAME = (1, 1)
 
 
 class Machine(ReplaySource):
-    """A closed-loop source: jobs arrive as logged and start when the scheduler decides.
-
-    Parameters
-    ----------
-    workload
-        The jobs.
-    capacity
-        Changes of the machine's size, in order of time.
-    traits
-        Whether jobs may be restarted or run on other processor counts, and how their run times then scale.
-    """
+    """A closed-loop source: jobs arrive as logged and start when the scheduler decides."""
 
     name = "closed"
     closed_loop = True

@@ -123,7 +123,8 @@ class MonthOfStarts:
                     row = counts.setdefault(name, [0, 0, 0])
                     row[0 if outlook.by_95 < now else 2] += 1
         every = StartsInTime(None, *counts.pop(None, [0, 0, 0]))
-        return [every, *sorted((StartsInTime(name, *row) for name, row in counts.items()), key=_most_jobs)]
+        rows = [StartsInTime(name, *row) for name, row in counts.items()]
+        return [every, *sorted(rows, key=lambda row: (-row.jobs, row.queue or 0))]
 
     def words(self) -> Iterator[tuple[str, StartErrorScores]]:
         """Yield who expects a start, and the errors; the site's words and ours are of the same jobs."""
@@ -131,7 +132,3 @@ class MonthOfStarts:
         for name, errors in sums.items():
             if errors.jobs:
                 yield name, errors.scores()
-
-
-def _most_jobs(row: StartsInTime) -> tuple[int, int]:
-    return -row.jobs, row.queue or 0

@@ -5,11 +5,8 @@ from typing import Annotated
 
 import typer
 
-from shadowtime.replayer.options import Oversized
-from shadowtime.replayer.reading_options import RewrittenRequests
-from shadowtime.shared.cli import application, lasting_imports, run_app
-
-INTERRUPTED = "interrupted; finished replays are kept; run the same command again to continue"
+from shadowtime.replayer.reading_options import FirstJobs, RewrittenRequests, TooLarge
+from shadowtime.shared.cli import application, lasting_imports
 
 
 def sweep(
@@ -35,10 +32,8 @@ def sweep(
     user: Annotated[
         float, typer.Option(metavar="SHARE", min=0, help="Longest mean wait of a user, as a share of easy's.")
     ] = 1.15,
-    first: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None,
-    filter_: Annotated[Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")] = (
-        "drop"
-    ),
+    first: FirstJobs = None,
+    filter_: TooLarge = "drop",
     requests: RewrittenRequests = "as-logged",
     show: Annotated[int, typer.Option(metavar="N", min=1, help="Rows of each table.")] = 20,
     out: Annotated[
@@ -69,8 +64,4 @@ def sweep(
 
 
 app = application(sweep)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app, INTERRUPTED)
+ON_INTERRUPT = "interrupted; finished replays are kept; run the same command again to continue"

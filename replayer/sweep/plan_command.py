@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shadowtime.replayer.options import Oversized
-from shadowtime.replayer.reading_options import RewrittenRequests, with_reading_options
-from shadowtime.shared.cli import application, lasting_imports, run_app, say
+from shadowtime.replayer.reading_options import FirstJobs, RewrittenRequests, with_reading_options
+from shadowtime.shared.cli import application, lasting_imports, say
 from shadowtime.shared.output import print_json
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def plan(
     copies: Annotated[
         int, typer.Option(metavar="N", min=0, max=100, help="Perturbed copies beside the log, for intervals.")
     ] = 4,
-    first: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None,
+    first: FirstJobs = None,
     filter_: Annotated[
         Oversized, typer.Option("--filter", help="With `align`, jobs larger than a machine are cut to its size.")
     ] = "drop",
@@ -73,8 +73,3 @@ def plan(
 
 
 app = application(plan)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app)

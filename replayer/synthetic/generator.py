@@ -64,8 +64,7 @@ def generate(jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD) 
         ("seed", seed, 0, 2**64 - 1),
     ):
         if not low <= value <= high:
-            msg = f"{name} {value}: not between {low} and {high}"
-            raise SettingsError(msg)
+            raise SettingsError(f"{name} {value}: not between {low} and {high}")
 
     population = populate(_stream(seed, 0), jobs)
     application_size = draw_sizes(_stream(seed, 1), len(population.application_user), processors)
@@ -75,8 +74,9 @@ def generate(jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD) 
     size = application_size[population.application]
     span = float(np.dot(run_time.astype(np.float64), size)) / (load * processors)
     if span > MAX_TIME:
-        msg = f"load {load}: the last of {jobs} jobs would come after {span:.0f} s, later than {MAX_TIME} s"
-        raise SettingsError(msg)
+        raise SettingsError(
+            f"load {load}: the last of {jobs} jobs would come after {span:.0f} s, later than {MAX_TIME} s"
+        )
 
     known = {
         "job_number": np.arange(1, jobs + 1),

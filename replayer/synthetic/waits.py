@@ -1,16 +1,17 @@
 """The waits of a generated trace, as under EASY.
 
 A workload model has no scheduler, but recorded replay and every component that learns from waits need waits. So the
-jobs are replayed once in closed mode through the project's own pipeline.
+jobs are replayed once in closed mode.
 """
 
 from collections.abc import Mapping
 
-from shadowtime.replayer.comparison import RunPlan, carry_out
+import numpy as np
+
+from shadowtime.replayer.comparison import RunPlan, replay_schedule
 from shadowtime.replayer.logs import FIELDS, Trace, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.kernels import Integers
-from shadowtime.shared.messages import Envelope, JobStarted
 
 
 def easy_waits(header: Mapping[str, str], table: Integers) -> Integers:
@@ -33,15 +34,8 @@ def easy_waits(header: Mapping[str, str], table: Integers) -> Integers:
     [0, 50]
     """
     workload = prepare(Trace("generated", header, table))
-    started: dict[int, int] = {}
-
-    def note(envelope: Envelope) -> None:
-        if isinstance(envelope.event, JobStarted):
-            started[envelope.event.job_number] = envelope.event.time
-
-    carry_out(RunPlan("easy", workload.name, workload, configure("easy")), [note])
-    waits = table[:, FIELDS.index("wait_time")].copy()
-    for row, (number, submit_time) in enumerate(table[:, :2].tolist()):
-        if number in started:
-            waits[row] = started[number] - submit_time
+    jobs = replay_schedule(RunPlan("easy", workload.name, workload, configure("easy")))[1].jobs
+    waits, numbers = table[:, FIELDS.index("wait_time")].copy(), table[:, FIELDS.index("job_number")]
+    ran = np.isin(numbers, jobs.job_number)
+    waits[ran] = jobs.wait[np.searchsorted(jobs.job_number, numbers[ran])]
     return waits

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         spans_of,
         word_of,
     )
-    from shadowtime.shared.accounting.columns import CellColumn, columns_of_text
+    from shadowtime.shared.accounting.columns import CellColumn, as_it_is, columns_of_text
     from shadowtime.shared.accounting.delimited import RowReader, Shape
     from shadowtime.shared.accounting.durations import seconds_of
     from shadowtime.shared.accounting.instants import (
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         GOING_ON,
         OF_TYPE,
         STATES,
+        amount_of,
         answers,
         end_of,
         gpu_type_of,
@@ -74,7 +75,6 @@ if TYPE_CHECKING:
         header_of,
         is_header,
         limit_of,
-        nodes_of,
         resources_of,
         sacct,
         sacct_rows,
@@ -101,6 +101,7 @@ if TYPE_CHECKING:
         is_pipe,
         kept,
         lines_of,
+        numbered_lines,
         whole_contents,
     )
 

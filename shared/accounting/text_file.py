@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import SEEK_END
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from shadowtime.shared.bounds import MAX_DICTIONARY, MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE, MAX_STREAMS
 from shadowtime.shared.errors import TraceError
@@ -65,7 +65,7 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
     [[b'; Version: 2', b'1 2'], [b'3 4']]
     """
     left, before = b"", 0
-    for piece in _pieces(path):
+    for piece in contents_of(path):
         text = left + piece
         held = text.endswith(b"\r")  # perhaps the first half of \r\n
         text = text[:-1] if held else text
@@ -83,6 +83,17 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
         yield lines
 
     yield [left.removesuffix(b"\r")]
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a log that are not blank, each with its line number. Raises as `lines_of` does."""
+    last = 0
+    for lines in lines_of(path):
+        for number, line in enumerate(lines, last + 1):
+            text = line.decode(errors="replace")
+            if text and not text.isspace():
+                yield number, text
+        last += len(lines)
 
 
 def ends_with_a_line(path: Path) -> bool:
@@ -149,17 +160,6 @@ def kept(path: Path) -> Iterator[tuple[Path, str]]:
         yield copy, name
 
 
-def contents_of(path: Path) -> Iterator[bytes]:
-    """Yield the contents of a log, unpacked, in UTF-8 and without a byte order mark, `PIECE` bytes at a time.
-
-    Raises
-    ------
-    TraceError
-        As in `lines_of`, except for the bounds on lines.
-    """
-    return _pieces(path)
-
-
 def whole_contents(path: Path, limit: int) -> bytes:
     """Return the contents of a file as one, unpacked and in UTF-8.
 
@@ -169,7 +169,7 @@ def whole_contents(path: Path, limit: int) -> bytes:
         If the file cannot be read, or has more than `limit` bytes.
     """
     pieces, total = list[bytes](), 0
-    for piece in _pieces(path):
+    for piece in contents_of(path):
         total += len(piece)
         if total > limit:
             raise TraceError(f"{path}: larger than {limit:,} bytes, unpacked; split it")
@@ -181,7 +181,7 @@ def beginning_of(path: Path) -> bytes:
     """Return the first `HEAD` bytes of a log, unpacked; nothing if it cannot be read."""
     read = b""
     try:
-        for piece in _pieces(path, HEAD):
+        for piece in contents_of(path, HEAD):
             read += piece
             if len(read) >= HEAD:
                 break
@@ -200,10 +200,15 @@ def first_lines(head: bytes, most: int = 20) -> list[bytes]:
     return lines[:most] if len(lines) > most else lines[:-1] or lines
 
 
-def _pieces(path: Path, piece_size: int | None = None) -> Iterator[bytes]:
+def contents_of(path: Path, piece_size: int | None = None) -> Iterator[bytes]:
     """Yield the contents of a log, unpacked, in UTF-8 and without a byte order mark.
 
     Up to `piece_size` bytes are unpacked at a time, `PIECE` if it is None.
+
+    Raises
+    ------
+    TraceError
+        As in `lines_of`, except for the bounds on lines.
     """
     total, piece = 0, b"\n"
     for part in files_of(path):
@@ -285,29 +290,6 @@ def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     return members[0]
 
 
-class Decompressor(Protocol):
-    """A decompressor of one stream, as in `bz2` and `lzma`."""
-
-    @property
-    def eof(self) -> bool:
-        """Whether the end of the stream was reached."""
-        ...
-
-    @property
-    def needs_input(self) -> bool:
-        """Whether more output needs more input."""
-        ...
-
-    @property
-    def unused_data(self) -> bytes:
-        """The bytes behind the stream."""
-        ...
-
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        """Return the next bytes, at most `max_length`."""
-        ...
-
-
 class _GzipMember:
     """A decompressor of one member of gzip data, with the interface of those in `bz2` and `lzma`."""
 
@@ -334,10 +316,12 @@ class _Unpacker(io.RawIOBase):
     """Reader of the streams in a file, one after the other, with bounded memory. `LZMAFile` has no such bound.
 
     At the end of each stream, the bytes behind it are copied. So few bytes are read at a time, and the number of
-    streams is limited: a stream may be empty.
+    streams is limited: a stream may be empty. `new` makes the decompressor of a stream.
     """
 
-    def __init__(self, file: BinaryIO, new: Callable[[], Decompressor]) -> None:
+    def __init__(
+        self, file: BinaryIO, new: "Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor | _GzipMember]"
+    ) -> None:
         self._file = file
         self._new = new
         self._stream = new()

@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 import typer
 from rich.console import Console
 
-from shadowtime.shared.cli.start_up import INTERRUPTED
 from shadowtime.shared.errors import ShadowtimeError, first_of
 from shadowtime.shared.quoting import one_line
 
@@ -26,8 +25,8 @@ USAGE_ERROR: Any = typer.BadParameter.__base__
 messages = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
-TERMINATED = 143
-"""Exit status after SIGTERM, as a shell reports it."""
+INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
+"""Exit statuses after Ctrl-C and SIGTERM, as a shell reports them."""
 
 
 def say(text: str) -> None:
@@ -40,6 +39,17 @@ def application(command: Callable[..., object]) -> typer.Typer:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(command)
     return app
+
+
+def run_command(module: Any) -> None:
+    """Run the command of a module: its `main`, or else its application `app`.
+
+    `ON_INTERRUPT` of the module is the remark after Ctrl-C, which says what an interruption leaves behind.
+    """
+    if hasattr(module, "main"):
+        module.main()
+    else:
+        run_app(module.app, getattr(module, "ON_INTERRUPT", "interrupted"))
 
 
 def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None:

@@ -7,13 +7,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
 from typing import NoReturn
-
-INTERRUPTED = 128 + signal.SIGINT
 
 STREAM = {"aiohttp", "aiokafka", "faust", "prometheus_client", "pydantic_settings", "redis", "uvloop"}
 """Libraries that the extra `stream` installs."""
@@ -45,16 +43,18 @@ def _in_plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def run(module: str) -> None:
-    """Import a module and run its `main`.
+    """Import a module and run its command.
 
-    After `main` all work is done and nothing catches `KeyboardInterrupt`. Ctrl-C then ends the process at once.
+    After the command all work is done and nothing catches `KeyboardInterrupt`. Ctrl-C then ends the process at once.
     """
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     sys.unraisablehook = _unraisable
     try:
         with lasting_imports():
-            main: Callable[[], object] = import_module(module).main
-        main()
+            command = import_module(module)
+            from shadowtime.shared.cli.command_line import run_command  # here, since typer takes its time
+
+        run_command(command)
     except ModuleNotFoundError as error:
         _lacks(error, module)
     finally:
@@ -121,4 +121,4 @@ def _repeat_interrupt() -> None:
 
 def _leave(number: int, frame: FrameType | None) -> None:
     os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, b"interrupted\n")
-    os._exit(INTERRUPTED)
+    os._exit(128 + number)  # as a shell reports it

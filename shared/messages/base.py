@@ -21,25 +21,6 @@ from shadowtime.shared.bounds import (
 )
 from shadowtime.shared.quoting import truncate
 
-__all__ = [
-    "MAX_DURATION",
-    "MAX_INTEGER",
-    "Amount",
-    "AtMost",
-    "Count",
-    "Finite",
-    "FrozenModel",
-    "Instant",
-    "Name",
-    "Processors",
-    "Reasons",
-    "Request",
-    "Seconds",
-    "SpecText",
-    "Whole",
-    "construct_unchecked",
-]
-
 Whole = Annotated[int, Field(ge=-MAX_INTEGER, le=MAX_INTEGER)]
 Count = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 Seconds = Annotated[int, Field(ge=0, le=MAX_DURATION)]

@@ -50,10 +50,7 @@ from shadowtime.shared.messages.job_events import (
     JobSubmitted,
     JobSuspended,
     JobWithdrawn,
-    OfJob,
-    Outcome,
     SchedulingPoint,
-    moment,
 )
 from shadowtime.shared.messages.machine_capacity import Pool
 from shadowtime.shared.messages.predictions import (
@@ -85,32 +82,6 @@ def run_name(*parts: str) -> str:
     digest = sha256(name.encode()).hexdigest()[:16]
     return f"{name[: MAX_NAME_LENGTH - len(digest) - 1]}~{digest}"
 
-
-__all__ = [
-    "FOLLOWED",
-    "SCHEMA_VERSION",
-    "SHADOW",
-    "CapacityChanged",
-    "ClusterClosed",
-    "ClusterOpened",
-    "Decided",
-    "Envelope",
-    "Event",
-    "JobChanged",
-    "JobEnded",
-    "JobExpected",
-    "JobResumed",
-    "JobStarted",
-    "JobSubmitted",
-    "JobSuspended",
-    "JobWithdrawn",
-    "OfJob",
-    "Outcome",
-    "Refusal",
-    "Rejected",
-    "SchedulingPoint",
-    "moment",
-]
 
 SCHEMA_VERSION: Final = 2
 """The one version of envelopes that is written and read; any other is refused."""

@@ -17,6 +17,18 @@ class Record(Protocol):
     """Unix time in seconds at which its event entered the first topic. Outputs inherit the time of their input."""
 
 
+@dataclass(slots=True)
+class OwnRecord:
+    """A `Record` that was read again; or of a dead letter about a run or a whole partition, and then without offset."""
+
+    topic: str
+    partition: int
+    key: bytes | None = None
+    offset: int = -1
+    value: bytes | None = None
+    timestamp: float | None = None
+
+
 class Stream(Protocol):
     """The worker's interface to Kafka."""
 

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from shadowtime.shared.cli import ROOT, lasting_imports, run_app
+from shadowtime.shared.cli import ROOT, lasting_imports
 from shadowtime.shared.stages import WRITTEN_BY
 from shadowtime.shared.streaming import VARIABLE
 from shadowtime.stack.local.state import StackState, read_state, supervisor_of
@@ -211,8 +211,3 @@ def tell_addresses(plan: "StackPlan") -> None:
         console.print(f"  export {VARIABLE}={shlex.quote(str(plan.access.folder))}", markup=False)
     console.print(f"  {run} {DEMONSTRATION} &", markup=False)
     console.print(f"  {run} watch decisions", markup=False)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app)

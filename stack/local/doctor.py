@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shadowtime._version import __version__
-from shadowtime.shared.cli import application, run_app
+from shadowtime.shared.cli import application
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.stack.servers import is_free
 
@@ -173,8 +173,3 @@ def doctor() -> None:
 
 
 app = application(doctor)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app)

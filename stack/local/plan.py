@@ -150,16 +150,11 @@ class StackPlan:
         for server in (*servers, *self.make_workers(), self.make_live_page()):
             if (other := taken.setdefault(server.port, server.name)) != server.name:
                 raise ServerError(f"{other} and {server.name} cannot both listen on {server.address}; change a port")
-        for server in (*servers, self.make_live_page()):
+        others = [(server, f"port: --{server.name}-port") for server in (*servers, self.make_live_page())]
+        others += [(worker, "first port: --web-port") for worker in self.make_workers()]
+        for server, remedy in others:
             if not is_free(server.port):
                 raise ServerError(
                     f"{server.name} cannot listen on {server.address}: another process does; end it "
-                    f"(ss -tlnp 'sport = :{server.port}' names it), or choose another port: --{server.name}-port PORT"
-                )
-
-        for worker in self.make_workers():
-            if not is_free(worker.port):
-                raise ServerError(
-                    f"{worker.name} cannot listen on {worker.address}: another process does; end it "
-                    f"(ss -tlnp 'sport = :{worker.port}' names it), or choose another first port: --web-port PORT"
+                    f"(ss -tlnp 'sport = :{server.port}' names it), or choose another {remedy} PORT"
                 )

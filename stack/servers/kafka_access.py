@@ -133,11 +133,8 @@ async def grant(
 
 def _user(name: str, password: str) -> tuple[Any, ...]:
     salt = secrets.token_bytes(32)
-    return name, SCRAM_SHA_512, ITERATIONS, salt, _salted(password, salt), {}
-
-
-def _salted(password: str, salt: bytes) -> bytes:
-    return hashlib.pbkdf2_hmac("sha512", password.encode(), salt, ITERATIONS)
+    salted = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, ITERATIONS)
+    return name, SCRAM_SHA_512, ITERATIONS, salt, salted, {}
 
 
 def _acl(binding: Binding) -> tuple[Any, ...]:

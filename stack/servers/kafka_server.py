@@ -36,14 +36,10 @@ class Kafka(Server):
 
     Parameters
     ----------
-    folder
-        Folder for data, log and written configuration.
-    port
-        Port on loopback; by default a port that is free now.
+    folder, port
+        As in `Server`.
     settings
         Additional broker settings, such as `{"message.max.bytes": 1000}`. They override those below.
-    heap_megabytes
-        Upper bound of the Java heap.
     access
         Users with passwords, and their rights after `grant`. Without it, every client may do everything.
     jars
@@ -57,7 +53,6 @@ class Kafka(Server):
         folder: Path,
         port: int | None = None,
         settings: Settings | None = None,
-        heap_megabytes: int = 512,
         access: Access | None = None,
         jars: Path | None = None,
     ) -> None:
@@ -67,7 +62,6 @@ class Kafka(Server):
         self.controller_login: dict[str, Any] = {}
         """Credentials for the controller; empty if it asks for none."""
         self.settings: Settings = settings or {}
-        self.heap_megabytes = heap_megabytes
         self.controller_port = free_port()
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
@@ -210,7 +204,7 @@ class Kafka(Server):
         """Return the command line of Java with the classes of Kafka, without the name of the main class."""
         return [
             _java() or "java",
-            f"-Xmx{self.heap_megabytes}m",
+            "-Xmx512m",
             "-Djava.net.preferIPv4Stack=true",
             "-XX:+UseSerialGC",  # the smallest, and enough for this heap
             "-XX:+ExitOnOutOfMemoryError",

@@ -2,7 +2,6 @@
 
 import shutil
 from pathlib import Path
-from typing import Literal
 from urllib.parse import quote
 
 from shadowtime.shared.private_files import write_private
@@ -19,21 +18,15 @@ class Redis(Server):
 
     Parameters
     ----------
-    folder
-        Folder for data, log and written configuration.
-    port
-        Port on loopback; by default a port that is free now.
-    appendfsync
-        Time at which writes reach the disk. Under `everysec` a power cut loses the writes of the last second. A kill
-        loses only writes that Redis delayed while a slow disk was still busy with the previous write.
-    maxmemory
-        Upper bound such as `20mb`. Beyond it writes are refused; there is no eviction.
+    folder, port
+        As in `Server`.
     password
         Password of clients, if given.
     access
         Users and their rights. Without it, there is one user, who may do everything.
     settings
-        Additional directives of redis.conf, such as `{"databases": 1}`. They override those above.
+        Additional directives of redis.conf, such as `{"maxmemory": "20mb"}`: beyond it writes are refused. They
+        override those below.
     """
 
     name = "redis"
@@ -43,16 +36,12 @@ class Redis(Server):
         folder: Path,
         port: int | None = None,
         *,
-        appendfsync: Literal["always", "everysec", "no"] = "everysec",
-        maxmemory: str | int | None = None,
         password: str | None = None,
         settings: Settings | None = None,
         access: Access | None = None,
     ) -> None:
         super().__init__(folder, port)
         self.access = access
-        self.appendfsync = appendfsync
-        self.maxmemory = maxmemory
         self.settings: Settings = settings or {}
         self._password = password
 
@@ -109,9 +98,9 @@ class Redis(Server):
             "dir": str(data),
             "daemonize": "no",
             "appendonly": "yes",
-            "appendfsync": self.appendfsync,
+            "appendfsync": "everysec",  # a power cut loses the writes of the last second; a kill loses none, as a rule
             "save": "",
-            "maxmemory": self.maxmemory or 0,
+            "maxmemory": 0,
             "maxmemory-policy": "noeviction",
         }
         if self._password is not None:

@@ -1,4 +1,4 @@
-"""A server as a child process. You can start, stop, kill and pause it. It never outlives its parent process.
+"""A server as a child process. You can start, stop and kill it. It never outlives its parent process.
 
 Every server here guarantees:
 
@@ -159,8 +159,10 @@ class Server(ABC):
 
     @property
     def pid(self) -> int:
-        """Process id of the running server."""
-        return self._running_process().pid
+        """Process id of the running server. Raises `ServerError` if it does not run."""
+        if self._process is None or not self.running:
+            raise ServerError(f"{self.name} at {self.address} is not running")
+        return self._process.pid
 
     @property
     def exit_status(self) -> int | None:
@@ -228,21 +230,6 @@ class Server(ABC):
             self._process.wait()
         self._release()
 
-    def pause(self) -> None:
-        """Suspend the server by SIGSTOP. Connections stay open, but requests are not answered."""
-        process = self._running_process()
-        process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-
-    def resume(self) -> None:
-        """Resume a paused server."""
-        self._running_process().send_signal(signal.SIGCONT)
-
-    def restart(self) -> None:
-        """Stop the server if it runs. Then start it with the same data and port."""
-        self.stop()
-        self.start()
-
     def __enter__(self) -> Self:
         self.start()
         return self
@@ -261,11 +248,6 @@ class Server(ABC):
     def environment(self) -> dict[str, str] | None:
         """Return the environment of the server; None for the environment of this process."""
         return None
-
-    def _running_process(self) -> subprocess.Popen[bytes]:
-        if self._process is None or not self.running:
-            raise ServerError(f"{self.name} at {self.address} is not running")
-        return self._process
 
     def _wait_until_it_answers(self, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + self.start_seconds

@@ -6,9 +6,7 @@
 
 from shadowtime.stack.servers.kafka_server import Kafka
 from shadowtime.stack.servers.redis_server import Redis
-from shadowtime.stack.servers.server import Server, ServerError
+from shadowtime.stack.servers.server import Server
 from shadowtime.stack.servers.victoria_metrics import VictoriaMetrics
 
 SERVERS: tuple[type[Server], ...] = (Kafka, Redis, VictoriaMetrics)
-
-__all__ = ["SERVERS", "Kafka", "Redis", "Server", "ServerError", "VictoriaMetrics"]

@@ -31,10 +31,8 @@ class VictoriaMetrics(Server):
 
     Parameters
     ----------
-    folder
-        Folder for data and log.
-    port
-        Port on loopback; by default a port that is free now.
+    folder, port
+        As in `Server`.
     scrape_config
         A Prometheus scrape configuration; without it, nothing is scraped.
     settings
@@ -74,7 +72,7 @@ class VictoriaMetrics(Server):
     def answers(self) -> bool:
         """Return whether the server reports that it is healthy."""
         try:
-            return self._get(HEALTH_PAGE, timeout=1.0) == b"OK"
+            return self.get(HEALTH_PAGE, timeout=1.0) == b"OK"
         except ServerError:
             return False
 
@@ -87,20 +85,6 @@ class VictoriaMetrics(Server):
             settings["victoria_metrics_ca_file"] = str(self.access.authority)
         secret = self.access.secret_file(METRICS, VICTORIA_METRICS)
         return settings | {"victoria_metrics_username": USER, "victoria_metrics_password_file": str(secret)}
-
-    def reset_rollup_cache(self) -> None:
-        """Drop cached query results. This is needed after writing samples that are older than a few minutes."""
-        self._get("/internal/resetRollupResultCache")
-
-    def flush(self) -> None:
-        """Write every sample and its index to disk, so that they survive a kill, and make them visible to queries.
-
-        Without this call it takes up to ten seconds. (`/internal/force_flush` leaves the index in memory; a snapshot
-        does not.)
-        """
-        self._get("/internal/force_flush")
-        self._get("/snapshot/create")
-        self._get("/snapshot/delete_all")
 
     def _command(self) -> list[str]:
         flags: dict[str, str | int] = {
@@ -129,7 +113,8 @@ class VictoriaMetrics(Server):
         flags |= {f"{name}AuthKey": key for name in KEYS}
         return {**os.environ, **{PREFIX + name.replace(".", "_"): value for name, value in flags.items()}}
 
-    def _get(self, path: str, timeout: float = 30.0) -> bytes:
+    def get(self, path: str, timeout: float = 30.0) -> bytes:
+        """Return a page of the server. Raises `ServerError` if it does not answer, or rejects the request."""
         context = None if self.access is None else self.access.context()
         connection = (
             http.client.HTTPConnection(HOST, self.port, timeout=timeout)

@@ -60,15 +60,8 @@ class Worker(Server):
             connection.close()
 
     def _command(self) -> list[str]:
-        flags = {"web-host": HOST, "web-port": self.port}
-        return [
-            sys.executable,
-            "-m",
-            "shadowtime",
-            "serve",
-            self.stage,
-            *(f"--{name}={value}" for name, value in flags.items()),
-        ]
+        command = [sys.executable, "-m", "shadowtime", "serve", self.stage]
+        return [*command, f"--web-host={HOST}", f"--web-port={self.port}"]
 
     def environment(self) -> dict[str, str]:
         """Return the environment of the worker: that of this process without the settings that the stack decides.

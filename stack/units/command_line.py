@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from shadowtime.shared.cli import lasting_imports, run_app
+from shadowtime.shared.cli import lasting_imports
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.private_files import write_private
 from shadowtime.shared.stages import WRITTEN_BY
@@ -139,12 +139,3 @@ def _require(user: str, prefix: Path, servers: "list[type[Redis] | type[Victoria
         if (reason := server.available()) is not None:
             option = f"--{server.name} ADDRESS names a server of yours"
             raise SettingsError(f"{reason.partition(' (run')[0]}; install the package {server.name}, or {option}")
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(app)
-
-
-if __name__ == "__main__":
-    main()

@@ -18,6 +18,7 @@ from tests.benchmarks.logs import require
 from tests.benchmarks.stream import TRACE, plan
 from tests.support.metric_store import exported
 from tests.support.processes import wait_until
+from tests.support.server_control import pause, resume
 from tests.support.workers import Workers
 
 JOBS = 2_000
@@ -43,13 +44,13 @@ def store_away() -> list[dict[str, Any]]:
         lines, runs = [], 1
         for state in ("up", "hangs", "up"):
             if state == "hangs":
-                store.pause()
+                pause(store)
             began, rates = time.monotonic(), list[int]()
             while len(rates) < ROUNDS or (state == "hangs" and time.monotonic() - began < AWAY):
                 rates.append(uvloop.run(replay(settings, f"run-{runs}")))
                 runs += 1
             if state == "hangs":
-                store.resume()
+                resume(store)
             seconds = round(time.monotonic() - began)
             lines.append({"store": state, "seconds": seconds, "events_per_second": rates})
         wait_until(lambda: complete(store) == runs, "samples are missing", 120)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from shadowtime.__main__ import module_of
+from shadowtime.shared.cli.command_line import run_command
 from shadowtime.stack.servers.ports import free_port
 from tests.support.small_logs import job, write_log
 
@@ -141,7 +142,7 @@ def _mistake(
     before = sorted(folder.rglob("*"))
     monkeypatch.setattr(sys, "argv", ["shadowtime", command, *arguments])
     with pytest.raises(SystemExit) as left:
-        import_module(module_of(command)).main()
+        run_command(import_module(module_of(command)))
     captured = capsys.readouterr()
     assert left.value.code == 2
     (line,) = captured.err.splitlines()

@@ -20,6 +20,7 @@ from shadowtime.testing.chain import Chain
 from tests.support.dashboard_queries import Asked, answered, at_first, boards, panels, regular, values, variables
 from tests.support.metric_store import write
 from tests.support.patience import PATIENCE
+from tests.support.server_control import flush, reset_rollup_cache
 
 EVERY = 1_800
 EASY, BEST = "easy", "cautious:forecast=yes,runtime=empirical,adjustment=auto"
@@ -120,8 +121,8 @@ def fill(store: VictoriaMetrics, jobs: int, policies: Mapping[str, str] | None =
     shift = now - 60 - max(sample.time for envelope in envelopes for sample in envelope.samples or ())
     _import(store, import_lines(envelopes)[0], shift)
     write(store, "\n".join(_processes(now)))
-    store.flush()
-    store.reset_rollup_cache()
+    flush(store)
+    reset_rollup_cache(store)
     yield Filled(store, scores, (first or 0, last + 3_600), (now - 7 * 86_400, now), [*chosen][-1])
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from shadowtime.shared.accounting.job_numbers import LIFE, MAX_TASKS, TASKS
-from shadowtime.shared.messages.envelope import (
+from shadowtime.shared.messages import (
     Event,
     JobChanged,
     JobEnded,

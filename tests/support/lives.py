@@ -11,7 +11,7 @@ from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.accounting.reading import Reading
-from shadowtime.shared.messages.envelope import (
+from shadowtime.shared.messages import (
     ClusterOpened,
     Envelope,
     Event,

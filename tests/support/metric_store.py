@@ -9,6 +9,7 @@ from typing import Any
 
 from shadowtime.stack.servers.servers import VictoriaMetrics
 from tests.support.patience import PATIENCE
+from tests.support.server_control import flush
 
 
 def ask(server: VictoriaMetrics, path: str, **parameters: str | float) -> Any:
@@ -25,7 +26,7 @@ def exported(
     server: VictoriaMetrics, selector: str = '{__name__=~"shadowtime_.*"}'
 ) -> dict[str, list[tuple[int, float]]]:
     """Return every sample of every series, by the series' labels; times in Unix milliseconds."""
-    server.flush()
+    flush(server)
     query = urllib.parse.urlencode({"match[]": selector})
     found: dict[str, list[tuple[int, float]]] = {}
     with urllib.request.urlopen(f"{server.url}/api/v1/export?{query}", timeout=PATIENCE) as answer:

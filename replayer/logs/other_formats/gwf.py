@@ -6,7 +6,7 @@ from pathlib import Path
 from shadowtime.replayer.logs.other_formats.standard_rows import StandardRows
 from shadowtime.replayer.logs.swf import FIELDS
 from shadowtime.replayer.logs.trace import Trace
-from shadowtime.shared.accounting import UNKNOWN, Reading, first_lines, lines_of
+from shadowtime.shared.accounting import UNKNOWN, Reading, first_lines, numbered_lines
 from shadowtime.shared.quoting import quote
 
 NAME = "Grid Workload Format"
@@ -25,7 +25,7 @@ LEAST_COLUMNS = 19
 DATED = 10**8
 """Limit below which times are seconds of the log, not Unix times."""
 
-_SIZE = re.compile(rb"#\s*(?:MaxProcs|Processors|CPUs)\s*:\s*([0-9]{1,9})\b", re.IGNORECASE)
+_SIZE = re.compile(r"#\s*(?:MaxProcs|Processors|CPUs)\s*:\s*([0-9]{1,9})\b", re.IGNORECASE | re.ASCII)
 _HEADING = re.compile(rb"#.*(?:Grid Workloads? (?:Format|Archive)|JobID\s+SubmitTime)", re.IGNORECASE)
 _NUMBER = re.compile(r"-?(?:[0-9]{1,16}(?:\.[0-9]*)?|\.[0-9]+)\Z")
 
@@ -54,28 +54,26 @@ def read(path: Path, reading: Reading) -> Trace:
     ----------
     The Grid Workloads Archive, gwa.ewi.tudelft.nl; docs/other-systems.md#grid-workload-format.
     """
-    rows, header, last = StandardRows(path), dict[str, str](), 0
+    rows, header = StandardRows(path), dict[str, str]()
     numbers: dict[str, dict[str, int]] = {name: {} for name in NAMES}
     zero: int | None = None
-    for lines in lines_of(path):
-        for number, line in enumerate(lines, last + 1):
-            if line.startswith(b"#") or not line.strip():
-                if size := _SIZE.match(line):
-                    header.setdefault("MaxProcs", size[1].decode())
-                continue
-            fields = line.decode(errors="replace").split()
-            try:
-                job = _job(fields)
-                if zero is None:
-                    zero = job["submit_time"] if job["submit_time"] >= DATED else 0
-                job["submit_time"] -= zero
-                for name, text in zip(NAMES, fields[len(NUMBERS) :], strict=False):
-                    known = numbers[name]
-                    job[name] = UNKNOWN if text == "-1" else known.setdefault(text, len(known) + 1)
-                rows.add(job)
-            except ValueError as error:
-                rows.odd.add(number, f"{error}: {quote(line.decode(errors='replace'))}")
-        last += len(lines)
+    for number, line in numbered_lines(path):
+        if line.startswith("#"):
+            if size := _SIZE.match(line):
+                header.setdefault("MaxProcs", size[1])
+            continue
+        fields = line.split()
+        try:
+            job = _job(fields)
+            if zero is None:
+                zero = job["submit_time"] if job["submit_time"] >= DATED else 0
+            job["submit_time"] -= zero
+            for name, text in zip(NAMES, fields[len(NUMBERS) :], strict=False):
+                known = numbers[name]
+                job[name] = UNKNOWN if text == "-1" else known.setdefault(text, len(known) + 1)
+            rows.add(job)
+        except ValueError as error:
+            rows.odd.add(number, f"{error}: {quote(line)}")
 
     return rows.trace(header | ({"UnixStartTime": str(zero)} if zero else {}), lenient=reading.lenient)
 

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
         GOING_ON,
         OF_TYPE,
         STATES,
+        amount_of,
         gpu_type_of,
         gpus_got,
         limit_of,
-        nodes_of,
         resources_of,
         state_in,
     )

@@ -140,7 +140,7 @@ def sacct_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
             allocated.get("cpu") or asked.get("cpu", "0"),
             allocated.get("node") or asked.get("node") or digits(job.get("allocation_nodes")),
             *(
-                ",".join(f"{name}={_sized(name, count)}" for name, count in resources.items())
+                ",".join(f"{name}={count}{'M' if name == 'mem' else ''}" for name, count in resources.items())
                 for resources in (asked, allocated)
             ),
             *(word(job.get(name)) for name in ("nodes", "user", "account", "partition", "qos")),
@@ -173,10 +173,6 @@ def _resources(listing: Any) -> dict[str, str]:
             amounts[word(error.get("type")) + (f"/{name}" if name else "")] = str(count)
 
     return amounts
-
-
-def _sized(name: str, count: str) -> str:
-    return f"{count}M" if name == "mem" else count
 
 
 def jobs_in(path: Path) -> list[dict[str, Any]]:

@@ -19,15 +19,8 @@ COMMAND = f"SLURM_TIME_FORMAT=%s SLURM_BITSTR_LEN=0 sacct -aPXD --noconvert -S 2
 """Command that prints a file in this format."""
 
 FREE_TEXT = (
-    "JobName",
-    "Comment",
-    "AdminComment",
-    "SystemComment",
-    "WorkDir",
-    "SubmitLine",
-    "Reason",
-    "Extra",
-    "Container",
+    *("JobName", "Comment", "AdminComment", "SystemComment", "WorkDir"),
+    *("SubmitLine", "Reason", "Extra", "Container"),
 )
 """Fields that may contain the delimiter."""
 
@@ -37,19 +30,19 @@ KNOWN = {
         *FIELDS,
         *FREE_TEXT,
         *("AllocNodes", "AssocID", "Cluster", "Constraints", "ConsumedEnergy", "ConsumedEnergyRaw", "CPUTime"),
+        *("CPUTimeRAW", "DBIndex", "DerivedExitCode", "Elapsed", "ExitCode", "Flags", "GID", "Group", "Layout"),
         *(
-            "CPUTimeRAW",
-            "DBIndex",
-            "DerivedExitCode",
-            "Elapsed",
-            "ExitCode",
-            "Flags",
-            "GID",
-            "Group",
-            "Layout",
             "MaxRSS",
+            "McsLabel",
+            "NCPUS",
+            "NTasks",
+            "Planned",
+            "PlannedCPU",
+            "PlannedCPURAW",
+            "Priority",
+            "QOSRAW",
+            "QOSREQ",
         ),
-        *("McsLabel", "NCPUS", "NTasks", "Planned", "PlannedCPU", "PlannedCPURAW", "Priority", "QOSRAW", "QOSREQ"),
         *("ReqGRES", "ReqMem", "ReqNodes", "Reservation", "ReservationId", "Reserved", "Restarts", "SystemCPU"),
         *("Timelimit", "TotalCPU", "TRESUsageInAve", "UID", "UserCPU", "WCKey", "WCKeyID"),
     )
@@ -57,21 +50,21 @@ KNOWN = {
 """Fields of sacct by their names in lower case: those that are read, and others that are frequent."""
 
 XDMOD = (
+    *("JobID", "JobIDRaw", "Cluster", "Partition", "QOS", "Account", "Group", "GID", "User", "UID", "Submit"),
     *(
-        "JobID",
-        "JobIDRaw",
-        "Cluster",
-        "Partition",
-        "QOS",
-        "Account",
-        "Group",
-        "GID",
-        "User",
-        "UID",
-        "Submit",
         "Eligible",
+        "Start",
+        "End",
+        "Elapsed",
+        "ExitCode",
+        "State",
+        "NNodes",
+        "NCPUS",
+        "ReqCPUS",
+        "ReqMem",
+        "ReqTRES",
+        "AllocTRES",
     ),
-    *("Start", "End", "Elapsed", "ExitCode", "State", "NNodes", "NCPUS", "ReqCPUS", "ReqMem", "ReqTRES", "AllocTRES"),
     *("Timelimit", "NodeList", "JobName"),
 )
 """Order of fields that the documentation of Open XDMoD asks for (open.xdmod.org, resource-manager-slurm)."""

@@ -20,6 +20,7 @@ from shadowtime.shared.accounting import (
     Reading,
     RowReader,
     Shape,
+    as_it_is,
     beginning_of,
     columns_of_text,
     count_of,
@@ -64,7 +65,6 @@ from shadowtime.shared.accounting.slurm.sacct_values import (
     listed_tasks,
     memory_held,
     memory_unit,
-    nodes_of,
     requested_memory,
     span,
     state_in,
@@ -492,7 +492,7 @@ class SacctColumns:
         """Return the numbers of jobs, `UNKNOWN` if missing."""
 
         def column(name: str) -> Integers:
-            return kept.numbers(name, PARSERS[name], _as_it_is if PARSERS[name] in (whole, counted) else None)
+            return kept.numbers(name, PARSERS[name], as_it_is if PARSERS[name] in (whole, counted) else None)
 
         def instant(name: str) -> Integers:
             return kept.numbers(name, self.instants, self.instants.of_numbers, self.instants.of_local)
@@ -509,7 +509,7 @@ class SacctColumns:
         run_time = known(column("ElapsedRaw"), column("Elapsed"))
         suspended, start, end = column("Suspended"), instant("Start"), instant("End")
         submit, eligible = instant("Submit"), instant("Eligible")
-        nodes = known(kept.numbers("ReqTRES", nodes_of), column("NNodes"))
+        nodes = known(kept.numbers("ReqTRES", amount_of("node")), column("NNodes"))
         processors = np.where(allocated > 0, allocated, requested)
         memory, gpus = _memory_and_gpus(kept, processors, nodes)
         status = kept.numbers("State", lambda text: STATES.get(state_in(text), UNKNOWN))
@@ -522,7 +522,7 @@ class SacctColumns:
         if "Start" not in kept.columns:
             start = np.where((end >= 0) & (run_time > 0), end - run_time - stopped, UNKNOWN)
         numbers = {
-            "job_number": kept.numbers(raw, job_of, _as_it_is),
+            "job_number": kept.numbers(raw, job_of, as_it_is),
             "submit": submit if "Submit" in kept.columns else eligible,
             "start": start,
             "end": end,
@@ -548,10 +548,6 @@ class SacctColumns:
             else:
                 parse = memory_of if name == "memory" else count_of
             numbers[name] = kept.parsed(self._mapped[name].column, kept.mapped[name], parse)
-
-
-def _as_it_is(numbers: Integers) -> Integers:
-    return numbers
 
 
 def _memory_and_gpus(kept: "_Kept", processors: Integers, nodes: Integers) -> tuple[Integers, Integers]:

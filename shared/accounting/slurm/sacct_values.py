@@ -249,8 +249,8 @@ def gpus_held(text: str) -> int:
 def amount_of(resource: str) -> Callable[[str], int]:
     """Return a function that returns the amount of a trackable resource (TRES), `UNKNOWN` if it is not listed.
 
-    >>> amount_of("cpu")("billing=2,cpu=2,node=3")
-    2
+    >>> amount_of("cpu")("billing=2,cpu=2,node=3"), amount_of("node")("cpu=1")
+    (2, -1)
     """
     begins = f"{resource}="
 
@@ -259,15 +259,6 @@ def amount_of(resource: str) -> Callable[[str], int]:
         return _bounded(counts[0]) if counts and counts[0] else UNKNOWN
 
     return amount
-
-
-def nodes_of(text: str) -> int:
-    """Return the number of nodes among trackable resources (TRES); `UNKNOWN` if not listed.
-
-    >>> nodes_of("billing=2,cpu=2,node=3"), nodes_of("cpu=1")
-    (3, -1)
-    """
-    return amount_of("node")(text)
 
 
 def _bounded(size: float) -> int:

@@ -1,10 +1,11 @@
 """Slurm's documents of completed jobs (`JobCompType=jobcomp/elasticsearch` or `jobcomp/kafka`), in JSON."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from shadowtime.shared.accounting import GOING_ON, STATES, nodes_of, resources_of
-from shadowtime.shared.accounting.instants import Instants, whole_number, zone_of
+from shadowtime.shared.accounting import GOING_ON, STATES, amount_of, resources_of
+from shadowtime.shared.accounting.instants import Instants, zone_of
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.lives import NOWHERE
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
@@ -30,18 +31,12 @@ def read(path: Path, _: Reading) -> AccountingRows:
     ----------
     jobcomp_elasticsearch.c of Slurm 17.11 to 23.11; docs/other-systems.md#slurm-without-a-database.
     """
-    jobs, instants = AccountedJobs(), Instants(zone_of(None))
-    for record in json_records(path, "jobid", "_source"):
-        try:
-            if record.values is None:
-                raise ValueError("a damaged object")
-            jobs.add(_job(record.line, record.values, instants))
-        except ValueError as error:
-            jobs.rows.odd.add(record.line, str(error))
+    jobs = AccountedJobs()
+    jobs.take(json_records(path, "jobid", "_source"), partial(_job, Instants(zone_of(None))))
     return jobs.finished("it states no run time limit (sbatch --time)")
 
 
-def _job(line: int, values: dict[str, Any], instants: Instants) -> JobRow:
+def _job(instants: Instants, line: int, values: dict[str, Any]) -> JobRow:
     state = text_of(values, ["state"]).split(" ")[0]
     if state not in STATES.keys() | GOING_ON:
         raise ValueError(f"unknown state {quote(state)}")
@@ -59,11 +54,11 @@ def _job(line: int, values: dict[str, Any], instants: Instants) -> JobRow:
         submit,
         UNKNOWN if never else start,
         UNKNOWN if state in GOING_ON else end,
-        whole_of(values, "total_cpus", 0) or _processors_of(asked),
+        whole_of(values, "total_cpus", 0) or max(amount_of("cpu")(asked), 0),
         STATES.get(state, UNKNOWN),
         min(whole_of(values, "time_limit", MAX_DURATION), MAX_DURATION),
         eligible=eligible,
-        nodes=max(nodes_of(asked), whole_of(values, "total_nodes", 0)) or UNKNOWN,
+        nodes=max(amount_of("node")(asked), whole_of(values, "total_nodes", 0)) or UNKNOWN,
         memory=memory,
         gpus=gpus,
         user=text_of(values, ["username"]),
@@ -73,13 +68,3 @@ def _job(line: int, values: dict[str, Any], instants: Instants) -> JobRow:
         qos=text_of(values, ["qos"]),
         node_list=text_of(values, ["nodes"]),
     )
-
-
-def _processors_of(resources: str) -> int:
-    """Return the processors among trackable resources (TRES); 0 if not listed.
-
-    >>> _processors_of("billing=2,cpu=8,node=3"), _processors_of("node=1")
-    (8, 0)
-    """
-    counts = [whole_number(part.removeprefix("cpu=")) for part in resources.split(",") if part.startswith("cpu=")]
-    return (counts[0] or 0) if counts else 0

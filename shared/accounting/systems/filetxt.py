@@ -1,6 +1,7 @@
 """Slurm's text file of completed jobs (`JobCompType=jobcomp/filetxt`): a line of `key=value` for each job."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 from shadowtime.shared.accounting import GOING_ON, STATES, limit_of, resources_of
@@ -9,8 +10,7 @@ from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.lives import NOWHERE
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, date_of, text_of, whole_of
-from shadowtime.shared.accounting.text_file import first_lines, lines_of
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.accounting.text_file import first_lines, numbered_lines
 
 NAME = "Slurm jobcomp/filetxt"
 
@@ -40,24 +40,14 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     ----------
     jobcomp_filetxt.c of Slurm 17.11 to 23.11; docs/other-systems.md#slurm-without-a-database.
     """
-    jobs, instants, last = AccountedJobs(), Instants(zone_of(reading.time_zone)), 0
-    for lines in lines_of(path):
-        for number, line in enumerate(lines, last + 1):
-            text = line.decode(errors="replace")
-            if not text.strip():
-                continue
-            try:
-                jobs.add(_job(number, text, instants))
-            except ValueError as error:
-                jobs.rows.odd.add(number, f"{error}: {quote(text)}")
-        last += len(lines)
-
+    jobs, instants = AccountedJobs(), Instants(zone_of(reading.time_zone))
+    jobs.take(numbered_lines(path), partial(_job, instants))
     if instants.assumed:
         jobs.rows.note_assumed_utc()
     return jobs.finished("it states no run time limit (sbatch --time)")
 
 
-def _job(line: int, text: str, instants: Instants) -> JobRow:
+def _job(instants: Instants, line: int, text: str) -> JobRow:
     match = _RECORD.match(text)
     if match is None:
         raise ValueError("not a record of jobcomp/filetxt")

@@ -1,5 +1,6 @@
 """Jobs of Flux as `flux jobs -a --json` prints them."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +30,12 @@ def read(path: Path, _: Reading) -> AccountingRows:
     ----------
     flux-jobs(1) of flux-core; docs/other-systems.md#flux.
     """
-    jobs, numbers = AccountedJobs(), dict[str, int]()
-    for record in json_records(path, "t_submit"):
-        try:
-            if record.values is None:
-                raise ValueError("a damaged object")
-            jobs.add(_job(record.line, record.values, numbers))
-        except ValueError as error:
-            jobs.rows.odd.add(record.line, str(error))
+    jobs = AccountedJobs()
+    jobs.take(json_records(path, "t_submit"), partial(_job, dict[str, int]()))
     return jobs.finished("it states no duration of a job")
 
 
-def _job(line: int, values: dict[str, Any], numbers: dict[str, int]) -> JobRow:
+def _job(numbers: dict[str, int], line: int, values: dict[str, Any]) -> JobRow:
     job, result = text_of(values, ["id"]), text_of(values, ["result", "status"])
     submit, start, cleanup, inactive = (
         instant_of(values, name) for name in ("t_submit", "t_run", "t_cleanup", "t_inactive")

@@ -67,22 +67,14 @@ def read(path: Path, _: Reading) -> AccountingRows:
     Job ClassAd Attributes, HTCondor 23; docs/other-systems.md#htcondor.
     """
     jobs, again = AccountedJobs(), list[JobRow]()
-    for record in _ads(path, jobs.rows.odd):
-        try:
-            if record.values is None:
-                raise ValueError("a damaged ClassAd")
-            taken = _job(record.line, record.values)
-        except ValueError as error:
-            jobs.rows.odd.add(record.line, str(error))
-            continue
 
-        if isinstance(taken, str):
-            jobs.rows.leave_out(taken, 1, f"line {record.line}")
-            continue
-        jobs.add(taken)
-        if whole_of(record.values, "NumJobStarts", 0) > 1:
-            again.append(taken)
+    def job_of(line: int, ad: dict[str, Any]) -> JobRow | str:
+        job = _job(line, ad)
+        if isinstance(job, JobRow) and whole_of(ad, "NumJobStarts", 0) > 1:
+            again.append(job)
+        return job
 
+    jobs.take(_ads(path, jobs.rows.odd), job_of, "a damaged ClassAd")
     if again:
         jobs.rows.notes.append(
             f"{len(again):,} jobs ran more than once: the history has their last run only, and what precedes it counts "

@@ -2,8 +2,8 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ _FIRST_SECOND, _LAST_SECOND = 10**8, 10**11
 """Bounds of an instant in seconds, in the years 1973 and 5138. A larger number counts milliseconds."""
 
 _DECIMAL = re.compile(r"\.[0-9]*\Z")
+
+Values = TypeVar("Values", str, dict[str, Any])
+"""A line, or an object of JSON, with the values of a job."""
 
 
 class JobRow(NamedTuple):
@@ -75,6 +78,31 @@ class AccountedJobs:
         self._waiting.append(job)
         if len(self._waiting) == BATCH:
             self._extend()
+
+    def take(
+        self,
+        rows: Iterable[tuple[int, Values | None]],
+        job_of: Callable[[int, Values], JobRow | str],
+        damaged: str = "a damaged object",
+    ) -> None:
+        """Add the job of each row of a file, which comes with its line.
+
+        `job_of` returns the reason if a row is no job. If it raises `ValueError`, the row is odd. So is a row without
+        values, for the reason `damaged`.
+        """
+        for line, values in rows:
+            try:
+                if values is None:
+                    raise ValueError(damaged)
+                job = job_of(line, values)
+            except ValueError as error:
+                self.rows.odd.add(line, f"{error}: {quote(values)}" if isinstance(values, str) else str(error))
+                continue
+
+            if isinstance(job, str):
+                self.rows.leave_out(job, 1, f"line {line}")
+            else:
+                self.add(job)
 
     def finished(self, without_limits: str) -> AccountingRows:
         """Return all rows. If no job has a limit, a note says so, with the reason `without_limits`."""

@@ -8,7 +8,7 @@ from shadowtime.shared.accounting.instants import whole_number
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow
-from shadowtime.shared.accounting.text_file import first_lines, lines_of
+from shadowtime.shared.accounting.text_file import first_lines, numbered_lines
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.cluster import KILLED, LIMIT
 from shadowtime.shared.quoting import quote
@@ -40,7 +40,7 @@ LONG_SINCE = 7.0
 """First version of the format whose records have the fields up to `EXTENSIONS`."""
 
 _FIELD = re.compile(r'"([^"]*(?:""[^"]*)*)"|([^\s"]\S*)')
-_RECORD = re.compile(rb'"[A-Z_]+" "[0-9.]+" [0-9]+(?: |\Z)')
+_RECORD = re.compile(r'"[A-Z_]+" "[0-9.]+" [0-9]+(?: |\Z)')
 """The beginning of a record of any type. Files of events have other types too."""
 
 _BEGINS = re.compile(rb'"(?:JOB_FINISH|JOB_RESIZE|EVENT_ADRSV_FINISH)" "[0-9.]+" [0-9]+ ')
@@ -60,26 +60,25 @@ def read(path: Path, _: Reading) -> AccountingRows:
     ----------
     IBM Spectrum LSF 10.1, lsb.acct(5); docs/other-systems.md#lsf.
     """
-    jobs, last = AccountedJobs(), 0
-    for lines in lines_of(path):
-        for number, line in enumerate(lines, last + 1):
-            text = line.decode(errors="replace")
-            if text.startswith(FINISHED):
-                try:
-                    jobs.add(_job(number, _FIELD.findall(text)))
-                except (ValueError, IndexError) as error:
-                    reason = str(error) if isinstance(error, ValueError) else "a record that is cut off"
-                    jobs.rows.odd.add(number, f"{reason}: {quote(text)}")
-            elif _RECORD.match(line):
-                jobs.rows.passed_over += 1
-            elif text.strip() and not text.startswith("#"):
-                jobs.rows.odd.add(number, f"not a record of lsb.acct: {quote(text)}")
-        last += len(lines)
-
+    jobs = AccountedJobs()
+    for number, text in numbered_lines(path):
+        if text.startswith(FINISHED):
+            jobs.take([(number, text)], _job)
+        elif _RECORD.match(text):
+            jobs.rows.passed_over += 1
+        elif not text.startswith("#"):
+            jobs.rows.odd.add(number, f"not a record of lsb.acct: {quote(text)}")
     return jobs.finished("it states no run time limit (bsub -W)")
 
 
-def _job(line: int, fields: Sequence[tuple[str, str]]) -> JobRow:
+def _job(line: int, text: str) -> JobRow:
+    try:
+        return _job_of(line, _FIELD.findall(text))
+    except IndexError:
+        raise ValueError("a record that is cut off") from None
+
+
+def _job_of(line: int, fields: Sequence[tuple[str, str]]) -> JobRow:
     """Return the job of a record. Each field has its text in quotes, or else its bare text."""
     number, submit, end = (_whole(fields, at) for at in (JOB, SUBMIT, EVENT_TIME))
     hosts = ASKED_HOSTS + 1 + _whole(fields, ASKED_HOSTS)
@@ -107,7 +106,7 @@ def _job(line: int, fields: Sequence[tuple[str, str]]) -> JobRow:
         account=fields[at + PROJECT][0],
         job_name=fields[status_at + 2][0],
         partition=fields[QUEUE][0],
-        node_list=_host(held[0]) if held else "",
+        node_list=held[0][0].rpartition("*")[2] if held else "",
     )
 
 
@@ -135,10 +134,6 @@ def _slots(field: tuple[str, str]) -> int:
     """
     count, star, _ = field[0].partition("*")
     return (whole_number(count) or 0) if star else 1
-
-
-def _host(field: tuple[str, str]) -> str:
-    return field[0].rpartition("*")[2]
 
 
 def _whole(fields: Sequence[tuple[str, str]], at: int) -> int:

@@ -7,10 +7,9 @@ from shadowtime.shared.accounting.durations import seconds_of
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, instant_of, whole_of
-from shadowtime.shared.accounting.text_file import first_lines, lines_of
+from shadowtime.shared.accounting.text_file import first_lines, numbered_lines
 from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION
 from shadowtime.shared.cluster import KILLED, LIMIT
-from shadowtime.shared.quoting import quote
 
 NAME = "Grid Engine"
 
@@ -53,24 +52,8 @@ def read(path: Path, _: Reading) -> AccountingRows:
     ----------
     accounting(5) and sge_status(5) of Son of Grid Engine 8.1; docs/other-systems.md#grid-engine.
     """
-    jobs, last = AccountedJobs(), 0
-    for lines in lines_of(path):
-        for number, line in enumerate(lines, last + 1):
-            text = line.decode(errors="replace")
-            if not text.strip() or text.startswith("#"):
-                continue
-            try:
-                taken = _job(number, text)
-            except ValueError as error:
-                jobs.rows.odd.add(number, f"{error}: {quote(text)}")
-                continue
-
-            if isinstance(taken, str):
-                jobs.rows.leave_out(taken, 1, f"line {number}")
-            else:
-                jobs.add(taken)
-        last += len(lines)
-
+    jobs = AccountedJobs()
+    jobs.take(((number, text) for number, text in numbered_lines(path) if not text.startswith("#")), _job)
     return jobs.finished("it states no run time limit (qsub -l h_rt)")
 
 

@@ -21,6 +21,7 @@ from shadowtime.shared.accounting import (
     Instants,
     Mapped,
     Reading,
+    as_it_is,
     count_of,
     first_lines,
     instant_of,
@@ -375,7 +376,7 @@ class _Table:
 
     def _parsed(self, name: str, column: CellColumn, bad: dict[int, str]) -> Integers:
         unit = self._named[name].unit or self._named[name].unit_in_name
-        plain = self._instants.of_numbers if name in INSTANTS else spans_of if name in SPANS else _as_it_is
+        plain = self._instants.of_numbers if name in INSTANTS else spans_of if name in SPANS else as_it_is
         dated = self._instants.of_local if name in INSTANTS else None
         values, unreadable = column.numbers(
             self._parser(name), *((plain, dated) if unit is None and name != "memory" else ())
@@ -428,10 +429,6 @@ def _slurm_state(cell: Any) -> str:
     return flagged or (BY_NUMBER[number & 255] if number & 255 < len(BY_NUMBER) else str(number))
 
 
-def _as_it_is(numbers: Integers) -> Integers:
-    return numbers
-
-
 def _is_bare(limit: Any) -> bool:
     """Return whether a limit is a number without a unit, or has either hours and minutes or minutes and seconds."""
     if isinstance(limit, str):
@@ -447,7 +444,7 @@ def numbers_and_ids(column: CellColumn) -> tuple[Integers, CellColumn]:
     ([17, 400000017, -1, 18], ['', '17_3', 'dlctk69', ''])
     """
     if column.is_plain:
-        return column.numbers(int, lambda numbers: numbers)[0], CellColumn([""] * len(column))
+        return column.numbers(int, as_it_is)[0], CellColumn([""] * len(column))
     return column.numbers(lambda cell: _job(cell)[0])[0], column.words(lambda cell: _job(cell)[1])
 
 

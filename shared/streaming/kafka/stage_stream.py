@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from aiokafka.errors import (
@@ -25,7 +24,7 @@ from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.kafka.batch_sender import Dated, Sender, send_alone
 from shadowtime.shared.streaming.kafka.log_reader import LogReader
 from shadowtime.shared.streaming.kafka.topic_identity import topic_id
-from shadowtime.shared.streaming.protocols import Record
+from shadowtime.shared.streaming.protocols import OwnRecord, Record
 from shadowtime.shared.streaming.settings import Settings
 
 log = logging.getLogger("shadowtime.worker")
@@ -37,18 +36,6 @@ FAILURES = (KafkaError, OSError, TimeoutError)
 
 RENEWED = (*FINAL, OutOfOrderSequenceNumber, InvalidProducerIdMapping, ProducerFenced)
 """Errors after which an idempotent producer is unusable: the broker waits for a message number that never comes."""
-
-
-@dataclass(slots=True)
-class LogRecord:
-    """A record that was read again, as a `Record`."""
-
-    topic: str
-    partition: int
-    offset: int
-    key: bytes | None
-    value: bytes | None
-    timestamp: float | None
 
 
 class KafkaStream:
@@ -131,8 +118,8 @@ class KafkaStream:
         try:
             async for part in self._reader.parts(self._stage.reads, partition, start, stop):
                 yield [
-                    LogRecord(
-                        record.topic, record.partition, record.offset, record.key, record.value, record.timestamp / 1000
+                    OwnRecord(
+                        record.topic, record.partition, record.key, record.offset, record.value, record.timestamp / 1000
                     )
                     for record in part
                 ]

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from aiokafka import TopicPartition
@@ -63,10 +63,7 @@ async def keep_topics(settings: Settings) -> None:
             )
             for topic in await admin.describe_topics([*FLOW, DEAD_LETTERS])
         ]
-        for answer in await admin.alter_configs(kinds):
-            for why in (why for code, why, *_ in answer.resources if code):
-                raise BusError(f"Kafka rejected the new retention of its topics: {why}")
-        return len(kinds)
+        return await _alter(admin, kinds, "the new retention of its topics")
 
     await _administer(settings, alter)
 
@@ -89,12 +86,16 @@ async def keep_compression(settings: Settings) -> None:
                 own = {entry[0]: entry[1] for entry in entries if entry[3] == OF_TOPIC}
                 if values.get("compression.type") not in (None, AS_SENT["compression.type"]):
                     kinds.append(ConfigResource(ConfigResourceType.TOPIC, name, own | AS_SENT))
-        for answer in await admin.alter_configs(kinds) if kinds else ():
-            for why in (why for code, why, *_ in answer.resources if code):
-                raise BusError(f"Kafka rejected {AS_SENT} for its topics: {why}")
-        return len(kinds)
+        return await _alter(admin, kinds, f"{AS_SENT} for its topics") if kinds else 0
 
     await _administer(settings, alter)
+
+
+async def _alter(admin: AIOKafkaAdminClient, kinds: Sequence[ConfigResource], what: str) -> int:
+    for answer in await admin.alter_configs(kinds):
+        for why in (why for code, why, *_ in answer.resources if code):
+            raise BusError(f"Kafka rejected {what}: {why}")
+    return len(kinds)
 
 
 async def identity_of(settings: Settings, topic: str) -> str:

@@ -297,7 +297,7 @@ class RedisStore:
             transaction.delivered,
             transaction.snapshot or b"",
             transaction.log,
-            self._sealer.seal(run, _after(transaction), contents),
+            self._sealer.seal(run, transaction, contents),
         ]
         for block in (inputs, transaction.outputs, read_model, transaction.forgotten):
             arguments += [len(block), *block]
@@ -480,21 +480,6 @@ def _summary(fields: Sequence[bytes | None], outbox: int) -> RunSummary | None:
         return RunSummary(int(sequence or b""), outbox, _text(quarantined), behind is not None)
     except ValueError:  # the state was altered: loading will report it
         return RunSummary(-1, 1, None, False)
-
-
-def _after(transaction: Transaction) -> RunState:
-    """Return the position after a transaction as `RunState`, without contents."""
-    return RunState(
-        transaction.sequence,
-        transaction.offset,
-        transaction.partition,
-        None,
-        (),
-        (),
-        transaction.quarantined or None,
-        transaction.catching_up,
-        transaction.log,
-    )
 
 
 def error_of(error: Exception) -> StoreError | StateAltered:

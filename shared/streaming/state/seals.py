@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from shadowtime.shared.streaming.protocols import RunState
+from shadowtime.shared.streaming.protocols import RunState, Transaction
 
 PIECE = 2_000
 """Bytes that are added to a digest at once. From 2,048 bytes on, hashlib lets other threads run, and the event loop may
@@ -80,7 +80,7 @@ class Sealer:
         self._stage = stage
         self._key = blake2b(secret).digest()
 
-    def seal(self, run: str, saved: RunState, contents: Contents) -> bytes:
+    def seal(self, run: str, saved: RunState | Transaction, contents: Contents) -> bytes:
         """Return the seal of a run with these contents. The contents in `saved` itself are ignored."""
         place = (saved.sequence, saved.offset, saved.partition, saved.log)
         header = repr((self._stage, run, place, saved.quarantined, saved.catching_up))

@@ -210,7 +210,7 @@ class Connections:
             self._make_room()
             try:
                 _bound(taken)
-                await loop.connect_accepted_socket(self._connection, taken)
+                await loop.connect_accepted_socket(lambda: Connection(self._make(), self._there), taken)
             except OSError:  # the client has left again
                 taken.close()
 
@@ -228,9 +228,6 @@ class Connections:
         """Close all connections."""
         for connection in list(self._there.values()):
             connection.close()
-
-    def _connection(self) -> Connection:
-        return Connection(self._make(), self._there)
 
     def _make_room(self) -> None:
         """Close the connections that have been idle longest, until there is room for one more.

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
 
 from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.quoting import truncate
@@ -11,18 +10,6 @@ from shadowtime.shared.streaming.worker.context import WorkerMetrics
 
 log = logging.getLogger("shadowtime.dead-letters")
 log.addFilter(FewAMinute())
-
-
-@dataclass
-class Notice:
-    """The record of a dead letter that is about a run, or about a whole partition."""
-
-    topic: str
-    partition: int
-    key: bytes | None = None
-    offset: int = -1
-    value: bytes | None = None
-    timestamp: float | None = None
 
 
 class DeadLetters:

@@ -13,10 +13,10 @@ from shadowtime.shared.errors import BusError, FencedError, SettingsError, Snaps
 from shadowtime.shared.messages import ClusterOpened, Envelope
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import StageRun, described
-from shadowtime.shared.streaming.protocols import Record, RunState
+from shadowtime.shared.streaming.protocols import OwnRecord, Record, RunState
 from shadowtime.shared.streaming.worker.batched_compute import ComputeBatcher
 from shadowtime.shared.streaming.worker.context import SHARE, WorkerContext
-from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters, Notice
+from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
 from shadowtime.shared.streaming.worker.run import Journal, Run, RunPhase
 from shadowtime.shared.streaming.worker.run_cache import EvictedRun
 from shadowtime.shared.streaming.worker.slice_committer import SliceCommitter, quarantine_reason
@@ -155,7 +155,7 @@ class RunLifecycle:
             return await self._store.load(name)
         except StateAltered as error:
             reason = f"{error}; it is dropped, and the run is rebuilt from the log"
-            self._letters.add(Notice(self.stage.reads, partition, name.encode()), reason)
+            self._letters.add(OwnRecord(self.stage.reads, partition, name.encode()), reason)
             await self._letters.deliver()
             await self._store.forget(name)
             self.altered.pop(name, None)

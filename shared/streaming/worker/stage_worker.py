@@ -31,9 +31,9 @@ from shadowtime.shared.messages import Envelope
 from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.stages import JOBS, Stage, described
 from shadowtime.shared.streaming.kafka import UnreadableReason, UnsupportedReason, partition_of
-from shadowtime.shared.streaming.protocols import Record, RunSummary
+from shadowtime.shared.streaming.protocols import OwnRecord, Record, RunSummary
 from shadowtime.shared.streaming.worker.context import WorkerContext
-from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters, Notice
+from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
 from shadowtime.shared.streaming.worker.partition_log import PartitionLog, name_of
 from shadowtime.shared.streaming.worker.run import LogPosition, Run, RunPhase
 from shadowtime.shared.streaming.worker.run_cache import RunCache, give_back, memory_used
@@ -235,7 +235,7 @@ class RecordProcessor:
         self.doubtful.pop(partition, None)
         reason = f"partition {partition}: {why}; all of it is read anew, and events are judged by their sequence"
         log.error("%s: %s", self.stage.name, reason)
-        self._letters.add(Notice(self.stage.reads, partition), reason)
+        self._letters.add(OwnRecord(self.stage.reads, partition), reason)
         self._metrics.replaced_logs.inc()
         self.replaced_logs[partition] = reason
         return True

@@ -212,7 +212,7 @@ def test_a_closed_run_expires_in_redis(empty_redis: Redis) -> None:
 
 def test_a_full_redis_refuses_the_whole_transaction(tmp_path: Path) -> None:
     require(Redis)
-    with Redis(tmp_path, maxmemory="3mb", settings={"maxmemory-policy": "noeviction"}) as server:
+    with Redis(tmp_path, settings={"maxmemory": "3mb"}) as server:
 
         async def work() -> None:
             async with redis_store(server) as store:

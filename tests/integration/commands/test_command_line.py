@@ -23,6 +23,7 @@ from shadowtime.replayer.logs.swf import write_swf
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler.registry import POLICIES, RECOMMENDED
+from shadowtime.shared.cli.command_line import run_command
 from shadowtime.shared.cli.paths import ROOT
 from tests.support.patience import PATIENCE
 from tests.support.small_logs import job, write_log
@@ -53,7 +54,7 @@ def replay(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     def run(*arguments: object) -> Finished:
         monkeypatch.setattr(sys, "argv", ["replayer", *map(str, arguments)])
         with pytest.raises(SystemExit) as left:
-            replayer_main.main()
+            run_command(replayer_main)
         captured = capsys.readouterr()
         status = left.value.code or 0
         assert isinstance(status, int)

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.shared.cli.command_line import run_app
+from shadowtime.shared.cli.command_line import INTERRUPTED, run_app
 from shadowtime.shared.cli.paths import ROOT
-from shadowtime.shared.cli.start_up import INTERRUPTED
 from tests.support.patience import PATIENCE
 from tests.support.processes import wait_until
 

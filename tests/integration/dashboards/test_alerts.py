@@ -13,6 +13,7 @@ from shadowtime.stack.servers.servers import VictoriaMetrics
 from tests.support.metric_store import ask, write
 from tests.support.processes import wait_until
 from tests.support.real_servers import require
+from tests.support.server_control import flush
 
 AT_ONCE = {"search.latencyOffset": "0s"}
 RULES = {alert.uid: alert for alert in ALERTS}
@@ -20,7 +21,7 @@ RULES = {alert.uid: alert for alert in ALERTS}
 
 def above(server: VictoriaMetrics, uid: str, label: str) -> dict[str, bool]:
     """Return of each series of a rule, by one of its labels, whether it is above its limit."""
-    server.flush()
+    flush(server)
     rule = RULES[uid]
     found = ask(server, "query", query=rule.query, time=time.time())["result"]
     return {row["metric"][label]: float(row["value"][1]) > rule.limit for row in found}

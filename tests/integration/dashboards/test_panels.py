@@ -19,6 +19,7 @@ from tests.support.dashboard_queries import (
 )
 from tests.support.dashboard_store import BEST, EASY, EVERY, FOLLOWED, REPLAYED, RESULTS, Filled, choice
 from tests.support.metric_store import write
+from tests.support.server_control import flush
 
 NEEDS_MORE = {
     "Predictions that do not hold, and since when",
@@ -81,7 +82,7 @@ def test_easy_with_keys_is_compared_with_where_there_is_no_plain_easy(filled: Fi
     made = 'experiment="2019 keys",cluster="keys"'
     for policy in ("best", "easy-sjbf", "easy:forecast=yes", "wfp"):
         write(filled.store, f'shadowtime_run_info{{{made},policy="{policy}"}} 1 1570000000000')
-    filled.store.flush()
+    flush(filled.store)
     offered = values(filled.store, variable, {"experiment": "2019 keys", "cluster": "keys"}, *filled.today)
     assert sorted(offered[1:]) == ["best", "easy-sjbf", "wfp"]
     assert at_first(variable, offered) == offered[0] == "easy:forecast=yes"
@@ -153,7 +154,7 @@ def test_an_interval_is_that_of_students_t_and_is_left_out_for_less_than_three_b
             for metric, more_labels in (("waits_total", 'of="all jobs",le="+Inf"'), ("queued_jobs", 'queue="all"')):
                 lines.append(f"shadowtime_{metric}{{{labels},{more_labels}}} {10 * at} {start + at * day}000")
     write(filled.store, "\n".join(lines))
-    filled.store.flush()
+    flush(filled.store)
     chosen = choice(filled, "policies", (start, start + 5 * day), experiment=experiment) | {"batch": "1d"}
     half = query_of("policies", "Against $baseline", "wait 95 % ±")
     spread = statistics.stdev([3_600 * more for more in runs["other"]]) * 5**0.5 / 50
@@ -207,7 +208,7 @@ def test_a_machine_that_never_changes_has_no_marks_however_long_its_log_is_silen
             for metric, value in (("shadowtime_processors", size), ("shadowtime_run_info", 1))
         ),
     )
-    filled.store.flush()
+    flush(filled.store)
     chosen |= {"experiment": "2020 gaps", "cluster": "gaps"}
     series = answered(filled.store, query, chosen, start, start + 220 * EVERY)
     changed = start + 130 * EVERY
@@ -229,7 +230,7 @@ def test_only_predictions_that_failed_are_listed_with_their_times(filled: Filled
             for at, value in enumerate(values)
         ),
     )
-    filled.store.flush()
+    flush(filled.store)
     chosen = {"experiment": "2021 drift", "cluster": "drift", "policy": "easy"}
     listed = {}
     for legend in ("lasts", "since", "until"):

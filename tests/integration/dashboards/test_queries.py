@@ -40,6 +40,7 @@ from tests.support.metric_store import ask
 from tests.support.patience import PATIENCE
 from tests.support.processes import wait_until
 from tests.support.real_servers import require
+from tests.support.server_control import flush, reset_rollup_cache
 
 pytestmark = pytest.mark.nightly
 
@@ -100,8 +101,8 @@ def replay(folder: Path, jobs: int, load: float) -> Iterator[Replayed]:
         wait_until(lambda: len(ended(store, jobs)) == 6, "the results of a run are not written")
         time.sleep(11)  # two scrapes
         wait_until(lambda: scraped(store), "not every process is scraped any more")
-        store.flush()
-        store.reset_rollup_cache()
+        flush(store)
+        reset_rollup_cache(store)
         start = read_swf(logs[0]).unix_start_time or 0
         (last,) = ask(store, "query", query="max(tlast_over_time(shadowtime_run_info[20y]))")["result"]
         yield Replayed(plan, store, json.loads(told.read_text()), policy, start, int(float(last["value"][1])) + 1_800)
@@ -111,7 +112,7 @@ def replay(folder: Path, jobs: int, load: float) -> Iterator[Replayed]:
 
 def scraped(store: VictoriaMetrics) -> bool:
     """Return whether the store has lately had figures of each process twice."""
-    store.flush()
+    flush(store)
     query = "count(count_over_time({__name__=~'shadowtime_worker_lag|shadowtime_metrics_lag'}[1m]) >= 2)"
     found = ask(store, "query", query=query, latency_offset="1s")["result"]
     return bool(found) and int(found[0]["value"][1]) == len(STAGES) + 1
@@ -119,7 +120,7 @@ def scraped(store: VictoriaMetrics) -> bool:
 
 def ended(store: VictoriaMetrics, jobs: int) -> list[Any]:
     """Return the runs of which the last sample is in the store."""
-    store.flush()
+    flush(store)
     return list(ask(store, "query", query=f"last_over_time(shadowtime_jobs_total[20y]) == {jobs}")["result"])
 
 

@@ -38,6 +38,7 @@ from tests.support.metric_store import alike, ask, exported
 from tests.support.patience import PATIENCE
 from tests.support.processes import wait_until
 from tests.support.real_servers import require
+from tests.support.server_control import reset_rollup_cache
 
 HOSTILE = 'x",policy="y"} or vector(1) #\n<script>alert(1)</script>\\ `$(reboot)`'
 
@@ -160,7 +161,7 @@ def test_hostile_names_are_names_and_nothing_else(tmp_path: Path) -> None:
         shown, _, digest = series["run"].rpartition(" ")
         assert shown == "x_,policy=_y__ or vector(1) #__script_alert(1)_/script__ __(reboot)_"
         assert len(digest) == 8  # it tells the run from others that look like it
-        store.reset_rollup_cache()
+        reset_rollup_cache(store)
         query = f'shadowtime_queued_jobs{{run="{series["run"]}"}}'
         assert len(ask(store, "query", query=query, time=1_704_067_260)["result"]) == 1
 

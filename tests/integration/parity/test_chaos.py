@@ -151,7 +151,8 @@ def chaos(
                 time.sleep(9)  # longer than its session: the partition moves to the other worker
                 workers.signal(stopped, signal.SIGCONT)
             elif act == "kafka":
-                kafka.restart()
+                kafka.stop()
+                kafka.start()
             elif act == "redis":
                 redis.kill()
                 redis.start()

@@ -17,6 +17,7 @@ from shadowtime.shared.streaming.state.redis_client import connect
 from shadowtime.shared.streaming.state.redis_store import RedisStore
 from shadowtime.stack.servers.servers import Kafka, Redis, VictoriaMetrics
 from tests.support.metric_store import exported
+from tests.support.server_control import flush
 
 OPENED = ClusterOpened(time=0, cluster="mine", processors=1, mode="recorded", wait_bound="none")
 
@@ -47,7 +48,7 @@ def measured(server: VictoriaMetrics, run: str) -> None:
     for label in ("run", "shadow"):
         row = {"metric": {"__name__": "shadowtime_x", label: run}, "values": [1], "timestamps": [1_700_000_000_000]}
         urllib.request.urlopen(f"{server.url}/api/v1/import", data=json.dumps(row).encode()).close()
-    server.flush()
+    flush(server)
 
 
 async def keys_of(settings: Settings, run: str) -> list[str]:

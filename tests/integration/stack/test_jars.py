@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.stack.servers import Kafka, ServerError
 from shadowtime.stack.servers.checksums import read_sums
 from shadowtime.stack.servers.jars import POM, SUMS, jar_folder
-from shadowtime.stack.servers.servers import Kafka, ServerError
 from tests.support.real_servers import require
 
 

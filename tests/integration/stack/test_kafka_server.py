@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.stack.servers import Kafka, ServerError
 from shadowtime.stack.servers.checksums import read_sums
 from shadowtime.stack.servers.jars import SUMS, jar_folder, kafka_version
-from shadowtime.stack.servers.servers import Kafka, ServerError
 from tests.support.patience import PATIENCE
 from tests.support.real_servers import require
 

@@ -19,7 +19,7 @@ def _needs_redis() -> None:
 
 
 def test_a_value_survives_a_kill(tmp_path: Path) -> None:
-    with Redis(tmp_path, appendfsync="always") as server:
+    with Redis(tmp_path, settings={"appendfsync": "always"}) as server:
         assert ask(server, "PING") == b"+PONG\r\n"
         assert ask(server, "SET position 41") == b"+OK\r\n"
         server.kill()
@@ -31,7 +31,7 @@ def test_transactions_of_roles_survive_a_kill_and_nobody_else_gets_in(tmp_path: 
     """Redis runs what its append-only file has of transactions as the user who has no name."""
     access = Access(tmp_path / "access", roles(FLOW))
     access.prepare()
-    with Redis(tmp_path / "redis", appendfsync="always", access=access) as server:
+    with Redis(tmp_path / "redis", settings={"appendfsync": "always"}, access=access) as server:
         for _ in range(2):
             for command in ("GET shadowtime:{follow}:x", "AUTH default x", "AUTH x", "ACL WHOAMI", "MULTI"):
                 assert ask(server, command)[:1] == b"-"
@@ -49,7 +49,7 @@ def test_transactions_of_roles_survive_a_kill_and_nobody_else_gets_in(tmp_path: 
 
 
 def test_a_full_server_refuses_writes_and_evicts_nothing(tmp_path: Path) -> None:
-    with Redis(tmp_path, maxmemory="2mb") as server:
+    with Redis(tmp_path, settings={"maxmemory": "2mb"}) as server:
         assert ask(server, "SET kept 1") == b"+OK\r\n"
         refused = [ask(server, f"SETRANGE key{number} 200000 x") for number in range(20)][-1]
         assert refused.startswith(b"-OOM command not allowed")

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from shadowtime.shared.cli.paths import ROOT
+from shadowtime.stack.servers import SERVERS, Kafka, Redis, Server, ServerError, VictoriaMetrics
 from shadowtime.stack.servers.ports import HOST, free_port
-from shadowtime.stack.servers.servers import SERVERS, Kafka, Redis, Server, ServerError, VictoriaMetrics
 from tests.support.patience import PATIENCE
 from tests.support.real_servers import require
+from tests.support.server_control import pause, resume
 
 
 @pytest.fixture(scope="module", params=SERVERS, ids=lambda server: server.name)
@@ -43,12 +44,12 @@ def test_a_started_server_answers_on_loopback_at_its_address(server: Server) -> 
 
 
 def test_a_paused_server_holds_its_port_but_does_not_answer(server: Server) -> None:
-    server.pause()
+    pause(server)
     try:
         assert server.running
         assert not server.answers()
     finally:
-        server.resume()
+        resume(server)
     wait_for_an_answer(server)
 
 
@@ -71,8 +72,12 @@ def test_a_killed_server_is_gone_and_comes_back_at_the_same_address(server: Serv
 
 
 def test_a_server_that_a_thread_restarts_outlives_the_thread(small: Redis) -> None:
+    def restart() -> None:
+        small.stop()
+        small.start()
+
     with small:
-        restarting = threading.Thread(target=small.restart)
+        restarting = threading.Thread(target=restart)
         restarting.start()
         restarting.join()
         time.sleep(0.2)
@@ -83,12 +88,12 @@ def test_stop_and_kill_leave_a_server_that_is_not_running_alone(small: Redis) ->
     small.stop()
     small.kill()
     with pytest.raises(ServerError, match=f"redis at {small.address} is not running"):
-        small.pause()
+        pause(small)
 
 
 def test_stop_ends_a_paused_server(small: Redis) -> None:
     small.start()
-    small.pause()
+    pause(small)
     small.stop()
     assert not small.running
 
@@ -97,7 +102,7 @@ def test_stop_kills_what_does_not_obey(small: Redis, monkeypatch: pytest.MonkeyP
     small.start()
     small.stop_seconds = 0.2  # type: ignore[misc]  # no test has twenty seconds
     monkeypatch.setattr(signal, "SIGCONT", 0)  # so that the paused server stays deaf
-    small.pause()
+    pause(small)
     with pytest.raises(ServerError, match=r"did not stop within 0\.2 s and was killed"):
         small.stop()
     assert not small.running

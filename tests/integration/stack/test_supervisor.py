@@ -25,9 +25,8 @@ from shadowtime.stack.local.command_line import culprit
 from shadowtime.stack.local.plan import FOLLOWERS, METRICS, StackPlan
 from shadowtime.stack.local.state import Process, StackState, read_state, supervisor_of
 from shadowtime.stack.roles import ADMIN, REDIS
-from shadowtime.stack.servers import ports
+from shadowtime.stack.servers import SERVERS, Kafka, ServerError, ports
 from shadowtime.stack.servers.ports import HOST, free_port, is_free
-from shadowtime.stack.servers.servers import SERVERS, Kafka, ServerError
 from shadowtime.stack.servers.worker import Worker
 from tests.support.local_stack import FLOW, new_plan, options, stack
 from tests.support.patience import PATIENCE

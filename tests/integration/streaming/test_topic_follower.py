@@ -19,6 +19,7 @@ from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers.servers import Kafka
 from tests.support.patience import PATIENCE
 from tests.support.real_servers import require
+from tests.support.server_control import pause, resume
 
 TOPIC = WALLTIME_ADJUSTMENTS
 
@@ -88,10 +89,10 @@ def test_the_silence_of_kafka_is_known_until_it_answers(tmp_path: Path) -> None:
                 await follower.next_batch(10, 0.2)
                 if follower.silence < 1.0:
                     break
-            kafka.pause()
+            pause(kafka)
             while follower.silence < 3.0:
                 assert not await follower.next_batch(10, 0.2)
-            kafka.resume()
+            resume(kafka)
             while follower.silence > 1.0:
                 await follower.next_batch(10, 0.2)
             await publish(settings, b"2")

@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
-from shadowtime.shared.messages.envelope import (
+from shadowtime.shared.messages import (
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,

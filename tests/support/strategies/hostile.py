@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from shadowtime.services.catalogue import REGISTRIES, canonical
 from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER, MAX_PROCESSORS, MAX_TIME
 from shadowtime.shared.distributions.histogram import BINS
-from shadowtime.shared.messages.envelope import Outcome
+from shadowtime.shared.messages import Outcome
 from shadowtime.testing.listed import specs
 
 COSTLY = {"hmm", "history", "window"}

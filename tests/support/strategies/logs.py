@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.shared.cluster.event_order import in_order
-from shadowtime.shared.messages.envelope import (
+from shadowtime.shared.messages import (
     CapacityChanged,
     ClusterOpened,
     Decided,

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shadowtime.replayer.analysis.schedule_difference import starts_of
-from shadowtime.replayer.analysis.slurm_fit import first_of, fit
+from shadowtime.replayer.analysis.slurm_fit import fit
 from shadowtime.replayer.analysis.start_accuracy import measure_start_accuracy, met_by
 from shadowtime.replayer.commands.check_starts import check_starts
 from shadowtime.replayer.commands.fit_slurm import command as fit_slurm
@@ -17,7 +17,7 @@ from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.other_schedule import real_starts
 from shadowtime.replayer.logs.swf import read_swf, write_swf
 from shadowtime.replayer.logs.trace import BUNDLED
-from shadowtime.replayer.logs.workload import Workload, prepare
+from shadowtime.replayer.logs.workload import Workload, of_rows, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.cli.command_line import application
 from shadowtime.shared.errors import TraceError
@@ -44,7 +44,7 @@ def test_starts_of_the_policy_that_really_ran_are_all_met() -> None:
 
 
 def test_on_the_bundled_trace_the_policy_that_really_decided_is_met_both_ways_and_another_is_not() -> None:
-    workload = first_of(prepare(read_swf(BUNDLED)), 300)
+    workload = of_rows(prepare(read_swf(BUNDLED)), slice(300))
     starts = starts_of(RunPlan("easy", "x", workload, configure("easy")))
     waits = starts - workload.columns["submit_time"]
     recorded = replace(workload, columns={**workload.columns, "wait_time": waits})
@@ -78,7 +78,7 @@ def test_what_is_fitted_comes_nearer_and_sees_the_first_half_alone() -> None:
     waits[len(waits) // 2 :] = 7
     other = replace(workload, columns={**workload.columns, "wait_time": waits})
     assert fit(other, 1000, said.append) == best
-    assert len(first_of(workload, 5)) == 5
+    assert len(of_rows(workload, slice(5))) == 5
 
 
 def test_the_command_tells_each_policy(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from shadowtime.replayer.presentation.policies import wait_bound_table
 from shadowtime.services.catalogue import configure
 from shadowtime.services.wait_bound.bounder import Unbounded
 from shadowtime.services.wait_bound.handler import BOUNDERS
+from shadowtime.shared.cli.command_line import run_command
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages.envelope import JobSubmitted
 from shadowtime.shared.messages.predictions import WaitBound
@@ -196,7 +197,7 @@ def test_recorded_waits_are_bounded_by_default() -> None:
 def replay(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     monkeypatch.setattr(sys, "argv", ["replayer", *map(str, arguments)])
     with pytest.raises(SystemExit) as left:
-        replayer_main.main()
+        run_command(replayer_main)
     assert not left.value.code
     return capsys.readouterr().out
 

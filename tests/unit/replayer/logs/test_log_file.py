@@ -13,6 +13,7 @@ from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.shared.accounting import text_file as log_file
 from shadowtime.shared.accounting.text_file import lines_of
 from shadowtime.shared.bounds import MAX_DURATION, MAX_LINE_LENGTH, MAX_TIME
+from shadowtime.shared.cli.command_line import run_command
 from shadowtime.shared.errors import TraceError
 from tests.support.log_rows import MIB, written
 
@@ -107,7 +108,7 @@ def refused(arguments: Sequence[object], monkeypatch: pytest.MonkeyPatch, capsys
     """Return the one line that a replay leaves; it has no status but 2."""
     monkeypatch.setattr(sys, "argv", ["replayer", *map(str, arguments)])
     with pytest.raises(SystemExit) as left:
-        replayer_main.main()
+        run_command(replayer_main)
     told = capsys.readouterr()
     assert (left.value.code, told.out) == (2, "")
     (line,) = (each for each in told.err.splitlines() if each.startswith("error: "))
@@ -165,5 +166,5 @@ def test_a_log_with_a_long_name_is_replayed(tmp_path: Path, monkeypatch: pytest.
     log.write_text("; MaxProcs: 100\n" + row(1))
     monkeypatch.setattr(sys, "argv", ["replayer", str(log), "--json", str(tmp_path / "out")])
     with pytest.raises(SystemExit) as left:
-        replayer_main.main()
+        run_command(replayer_main)
     assert not left.value.code

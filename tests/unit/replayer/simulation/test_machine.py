@@ -9,8 +9,7 @@ import pytest
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.replayer.simulation.source import JobTraits
 from shadowtime.shared.errors import ReplayError
-from shadowtime.shared.messages.decisions import Kill, Start
-from shadowtime.shared.messages.envelope import (
+from shadowtime.shared.messages import (
     CapacityChanged,
     Decided,
     Event,
@@ -20,6 +19,7 @@ from shadowtime.shared.messages.envelope import (
     Outcome,
     SchedulingPoint,
 )
+from shadowtime.shared.messages.decisions import Kill, Start
 from shadowtime.shared.messages.reasons import FitsNow
 from tests.support.small_logs import generated, job, workload_of
 

@@ -13,7 +13,7 @@ from shadowtime.services.follower.slurm.squeue import observations_of, rows_of
 from shadowtime.shared.accounting.machine_parts import MachineParts
 from shadowtime.shared.accounting.names import Names
 from shadowtime.shared.accounting.slurm.head import FIELDS
-from shadowtime.shared.messages.envelope import (
+from shadowtime.shared.messages import (
     Event,
     JobEnded,
     JobExpected,

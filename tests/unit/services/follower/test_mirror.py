@@ -10,7 +10,7 @@ from shadowtime.services.follower.cluster.mirror import Mirror
 from shadowtime.services.follower.cluster.name_table import NameTable
 from shadowtime.shared.accounting.names import Names
 from shadowtime.shared.cluster.event_order import EVENT_ORDER
-from shadowtime.shared.messages.envelope import (
+from shadowtime.shared.messages import (
     ClusterOpened,
     Event,
     JobEnded,

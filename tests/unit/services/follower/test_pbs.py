@@ -12,7 +12,7 @@ import pytest
 from shadowtime.services.follower.io.pbs import Pbs
 from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.accounting.job_numbers import LIFE, number_of
-from shadowtime.shared.messages.envelope import JobEnded, JobStarted, JobSubmitted, moment
+from shadowtime.shared.messages import JobEnded, JobStarted, JobSubmitted, moment
 from tests.support.lives import late, lives_told
 from tests.support.slurm_samples import Life
 from tests.unit.services.follower.driven import Driven

@@ -3,7 +3,7 @@
 import pytest
 
 from shadowtime.services.runtime_distribution.handler import RuntimeDistribution
-from shadowtime.shared.messages.envelope import (
+from shadowtime.shared.messages import (
     ClusterOpened,
     Envelope,
     Event,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scoreboard.handler import Scoreboard
-from shadowtime.shared.messages.envelope import (
+from shadowtime.shared.messages import (
     ClusterClosed,
     ClusterOpened,
     Decided,

@@ -14,7 +14,7 @@ from shadowtime.services.scoreboard.scores.run_time_distributions import MIN_MAS
 from shadowtime.shared.distributions.histogram import EDGES, Masses, bin_of
 from shadowtime.shared.distributions.outcomes import NO_QUANTILES, outcome_masses, pieces
 from shadowtime.shared.kernels.arrays import Floats
-from shadowtime.shared.messages.envelope import (
+from shadowtime.shared.messages import (
     ClusterClosed,
     ClusterOpened,
     Envelope,

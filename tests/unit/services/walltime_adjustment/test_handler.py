@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shadowtime.services.walltime_adjustment.handler import ADJUSTERS, WalltimeAdjustments
-from shadowtime.shared.messages.envelope import (
+from shadowtime.shared.messages import (
     ClusterOpened,
     Envelope,
     Event,

@@ -14,7 +14,7 @@ from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.accounting.job_numbers import LIFE
 from shadowtime.shared.accounting.reading import Reading
-from shadowtime.shared.messages.envelope import (
+from shadowtime.shared.messages import (
     ClusterOpened,
     Envelope,
     JobChanged,
