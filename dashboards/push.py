@@ -62,10 +62,8 @@ class Push:
     def run(self, report: Callable[[Pushed], None]) -> None:
         """Bring everything to the state of the committed files. `report` is called with the result for each object.
 
-        Raises
-        ------
-        PushError
-            If Grafana is unreachable or rejects the token or an object. Changes already reported stay in effect.
+        Raise `PushError` if Grafana is unreachable or rejects the token or an object. Changes already reported stay in
+        effect.
         """
         try:
             report(self._folder())

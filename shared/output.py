@@ -65,10 +65,7 @@ def result_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     `-` is standard output. After an error no half-written file is left.
 
-    Raises
-    ------
-    OutputError
-        If the file cannot be written. The message names the file.
+    Raise `OutputError` if the file cannot be written. The message names the file.
     """
     path = Path(path)
     partial = path.parent / f".{path.name}.{os.getpid()}.partial"

@@ -54,10 +54,7 @@ class Plugins(UserDict[str, Of]):
     def register(self, name: str, plug_in: Of) -> None:
         """Add an object of this process alone. One that was registered under the same name is replaced.
 
-        Raises
-        ------
-        SettingsError
-            If the name is taken, or the object is unusable.
+        Raise `SettingsError` if the name is taken, or the object is unusable.
         """
         if name in self._own or name in self._entry_points():
             raise SettingsError(f"{self._kind} {quote(name)} exists already; give yours another `name`")

@@ -63,10 +63,7 @@ class Spec:
 def parse(text: str) -> Spec:
     """Return the SPEC in a text.
 
-    Raises
-    ------
-    SettingsError
-        If the text is not a SPEC. The message shows the faulty part.
+    Raise `SettingsError` if the text is not a SPEC. The message shows the faulty part.
     """
     if len(text) > MAX_SPEC_LENGTH:
         raise SettingsError(f"{quote(text)} is not a SPEC: it has more than {MAX_SPEC_LENGTH:,} characters")
@@ -195,10 +192,8 @@ class Registry(Generic[Made]):
 
         The name of a file is replaced by the value in the file. `build` reads no file, so a worker needs only the log.
 
-        Raises
-        ------
-        SettingsError
-            If the name or a key is unknown, or a value is out of range. The message lists the known names or keys.
+        Raise `SettingsError` if the name or a key is unknown, or a value is out of range. The message lists the known
+        names or keys.
         """
         read = self.classes[spec.name].Settings.files if spec.name in self.classes else {}
         keys = self._keys(Spec(spec.name, {key: read.get(key, str)(value) for key, value in spec.keys.items()}))

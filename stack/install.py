@@ -84,10 +84,7 @@ def missing() -> str | None:
 def unpack_axe(package: Path) -> None:
     """Unpack axe-core to its path from the package that npm downloaded.
 
-    Raises
-    ------
-    ServerError
-        If the package does not have the expected digest, or lacks the file.
+    Raise `ServerError` if the package does not have the expected digest, or lacks the file.
     """
     checksum = "sha512-" + base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
     if checksum != AXE_INTEGRITY:

@@ -30,10 +30,7 @@ def consent(environment: Mapping[str, str], *, yes: bool) -> bool | None:
     >>> consent({}, yes=False) is None
     True
 
-    Raises
-    ------
-    ServerError
-        If SHADOWTIME_APT is neither yes nor no.
+    Raise `ServerError` if SHADOWTIME_APT is neither yes nor no.
     """
     text = environment.get(VARIABLE, "")
     if text not in ("", "yes", "no"):
@@ -53,10 +50,7 @@ def install_packages(needed: Mapping[str, str], allowed: bool | None) -> None:
     allowed
         Result of `consent`.
 
-    Raises
-    ------
-    ServerError
-        If the packages cannot be installed, or may not be.
+    Raise `ServerError` if the packages cannot be installed, or may not be.
     """
     missing = {command: package for command, package in needed.items() if shutil.which(command) is None}
     if not missing:

@@ -78,10 +78,7 @@ def fit(workload: Workload, jobs: int, say: Callable[[str], None]) -> Tried:
     The rest of the log is not used. One or a few keys change at a time, and a change is kept only if it reduces the
     error. The fit takes some 20 replays.
 
-    Raises
-    ------
-    TraceError
-        If the log does not have all waits, or has too few jobs.
+    Raise `TraceError` if the log does not have all waits, or has too few jobs.
     """
     half = of_rows(workload, slice(min(len(workload) // 2, jobs)))
     if len(half) < 2:
@@ -104,10 +101,7 @@ def fit(workload: Workload, jobs: int, say: Callable[[str], None]) -> Tried:
 def require_better(fitted: StartAccuracy, others: Sequence[StartAccuracy]) -> None:
     """Check that no other policy meets more of the later starts within a minute, alone or step by step.
 
-    Raises
-    ------
-    TraceError
-        If one does. The message has both shares.
+    Raise `TraceError` if one does. The message has both shares.
     """
     for way, measure in (("", "within_minute"), ("step by step, ", "stepped_within_minute")):
         other = max(others, key=lambda row: float(getattr(row, measure)))

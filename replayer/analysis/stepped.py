@@ -29,10 +29,7 @@ class Stepped(Machine):
     With `free`, the machine continues from the snapshot of a machine without `free`, and applies decisions. The first
     one is the last decision of the snapshot, applied at the time of the next recorded start.
 
-    Raises
-    ------
-    TraceError
-        As in `Machine` and `real_starts`.
+    Raise `TraceError` as in `Machine` and `real_starts`.
     """
 
     name = "stepped"

@@ -140,10 +140,8 @@ def errors_on(
 
     By default, each job is predicted once, at its submission as recorded.
 
-    Raises
-    ------
-    TraceError
-        If the workload is too short, has no submission after the end of another job, or has no recorded waits.
+    Raise `TraceError` if the workload is too short, has no submission after the end of another job, or has no recorded
+    waits.
     """
     if len(workload) < MIN_JOBS:
         raise TraceError(f"{workload.name}: {len(workload)} jobs are too few; a search needs at least {MIN_JOBS}")
@@ -192,10 +190,7 @@ class Search(NamedTuple):
 def searches_of(traces: Sequence[str], policies: Sequence[str], purposes: Sequence[str]) -> list[Search]:
     """Return every search. `fcfs` decides without predictions, so it is searched only to forecast waits.
 
-    Raises
-    ------
-    SettingsError
-        If a policy is unknown or has keys, a purpose is unknown, or no search is left.
+    Raise `SettingsError` if a policy is unknown or has keys, a purpose is unknown, or no search is left.
     """
     for policy in policies:
         configure(policy)

@@ -155,11 +155,8 @@ class CellResult(NamedTuple):
 def carry_out_cell(cell: Cell) -> CellResult:
     """Replay a cell and return its result.
 
-    Raises
-    ------
-    ShadowtimeError
-        If the log is missing or differs from the campaign's log, or the replay fails. Also if this machine has another
-        version of Shadowtime or of a plug-in. The error names the cell.
+    Raise `ShadowtimeError` if the log is missing or differs from the campaign's log, or the replay fails. Also if this
+    machine has another version of Shadowtime or of a plug-in. The error names the cell.
     """
     try:
         if not cell.is_the_same_here:

@@ -203,10 +203,8 @@ class Campaign(_Table):
 def read_campaign(path: Path) -> Campaign:
     """Return the campaign of a file.
 
-    Raises
-    ------
-    SettingsError
-        If the file cannot be read or is not a campaign. The error names the file, the key and the value.
+    Raise `SettingsError` if the file cannot be read or is not a campaign. The error names the file, the key and the
+    value.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))

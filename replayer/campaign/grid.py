@@ -116,10 +116,7 @@ class Cell:
 def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
     """Return the cells of a campaign in the order of its tables: by log, row, copy, seed and month.
 
-    Raises
-    ------
-    SettingsError
-        If two cells are the same, or a column is a share of a row that does not exist.
+    Raise `SettingsError` if two cells are the same, or a column is a share of a row that does not exist.
     """
     labels = [label for label, *_ in _rows(campaign)]
     for column in campaign.columns:

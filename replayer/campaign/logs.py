@@ -65,10 +65,7 @@ class CampaignLog:
 def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[CampaignLog]:
     """Return every log of a campaign. `first` overrides the numbers of jobs in the campaign.
 
-    Raises
-    ------
-    TraceError
-        If a log is missing. The error says where it was searched and where it can be downloaded.
+    Raise `TraceError` if a log is missing. The error says where it was searched and where it can be downloaded.
     """
     there = [entry for entry in campaign.logs if not entry.optional or _is_there(entry, folder)]
     logs = [_find(entry, campaign, folder, first) for entry in there or campaign.logs]
@@ -122,10 +119,7 @@ def _path_of(name: str, folder: Path) -> Path:
 def workload_of(log: CampaignLog) -> Workload:
     """Return the workload of a log, after a check of the file's digest: each node of a cluster may have its own file.
 
-    Raises
-    ------
-    TraceError
-        If the file cannot be read, or its digest differs.
+    Raise `TraceError` if the file cannot be read, or its digest differs.
     """
     path = Path(log.path)
     if (digest := sha256_of(path)) != log.sha256:
@@ -155,10 +149,7 @@ def workload_of(log: CampaignLog) -> Workload:
 def without_first(workload: Workload, count: int) -> Workload:
     """Return the workload without its first jobs.
 
-    Raises
-    ------
-    TraceError
-        If no job is left.
+    Raise `TraceError` if no job is left.
     """
     if count >= len(workload):
         raise TraceError(f"{workload.name}: skip leaves out {count:,} jobs, and the log has {len(workload):,}")
@@ -172,10 +163,7 @@ MONTH = 30 * 86_400
 def month_of(workload: Workload, month: int) -> Workload:
     """Return the jobs that were submitted in a month since the first submission, counted from 1; 0 is the whole log.
 
-    Raises
-    ------
-    TraceError
-        If no job was submitted in this month.
+    Raise `TraceError` if no job was submitted in this month.
     """
     if not month:
         return workload

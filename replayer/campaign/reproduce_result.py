@@ -43,10 +43,7 @@ def reproduce_result(path: Path, logs: Path) -> None:
     logs
         Folder of the logs that are not where the document says.
 
-    Raises
-    ------
-    SettingsError
-        If the file is no such document, or a log is missing or another one.
+    Raise `SettingsError` if the file is no such document, or a log is missing or another one.
     """
     documents = _read(path)
     for document in documents:

@@ -95,10 +95,7 @@ class Replayed(NamedTuple):
 def run_campaign(campaign: Campaign, how: How) -> None:
     """Replay the unfinished cells of a campaign, and print its tables.
 
-    Raises
-    ------
-    ShadowtimeError
-        If a log is missing, a cell cannot be replayed, or a file cannot be written.
+    Raise `ShadowtimeError` if a log is missing, a cell cannot be replayed, or a file cannot be written.
     """
     done = replayed(campaign, how)
     write_files(done, how)
@@ -108,10 +105,7 @@ def run_campaign(campaign: Campaign, how: How) -> None:
 def replayed(campaign: Campaign, how: How) -> Replayed:
     """Replay the unfinished cells of a campaign.
 
-    Raises
-    ------
-    ShadowtimeError
-        If a log is missing, a cell cannot be replayed, or a file cannot be written.
+    Raise `ShadowtimeError` if a log is missing, a cell cannot be replayed, or a file cannot be written.
     """
     if how.first is not None:  # the paper's figures are of whole logs
         campaign = campaign.model_copy(update={key: {} for key in ("paper", "bold", "labels", "reasons", "notes")})

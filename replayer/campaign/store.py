@@ -30,10 +30,7 @@ class Store:
     folder
         Created if it does not exist.
 
-    Raises
-    ------
-    OutputError
-        If the folder cannot be created.
+    Raise `OutputError` if the folder cannot be created.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -62,10 +59,7 @@ class Store:
     def jobs(self, cell: Cell) -> JobTimes:
         """Return the times and users of a cell's jobs. The cell must store its jobs (`keeps_jobs`).
 
-        Raises
-        ------
-        OutputError
-            If the file of the jobs is damaged or missing.
+        Raise `OutputError` if the file of the jobs is damaged or missing.
         """
         if (table := self._read_of(cell, self._jobs(cell))) is None:
             raise OutputError(f"{self._jobs(cell)}: missing or damaged; run the same command again to write it")

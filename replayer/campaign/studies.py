@@ -154,10 +154,7 @@ STUDIES = {
 def carry_out_study(study: Study, folder: Path, first: int | None, report: Path | None) -> None:
     """Carry a study out, print its table, and write its page.
 
-    Raises
-    ------
-    ShadowtimeError
-        If a log is missing or cannot be replayed, or the page cannot be written.
+    Raise `ShadowtimeError` if a log is missing or cannot be replayed, or the page cannot be written.
     """
     require_places((report,), ())
     findings = study.carry_out(folder, first)

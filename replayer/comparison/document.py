@@ -22,10 +22,7 @@ PREFERRED = "easy"
 def baseline_of(policies: Sequence[str], wanted: str | None = None) -> str:
     """Return the baseline policy: `wanted` if given, else EASY if it is among the policies, else the first policy.
 
-    Raises
-    ------
-    SettingsError
-        If `wanted` is not among the policies.
+    Raise `SettingsError` if `wanted` is not among the policies.
 
     Examples
     --------

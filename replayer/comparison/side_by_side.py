@@ -64,10 +64,7 @@ def compiled_first(
 def replay_on_cores(plans: Sequence[RunPlan], observers: Observers, interruption: Interruption) -> list[RunResult]:
     """Replay all plans on all cores. Observers are records of runs and progress bars, at most one of each per plan.
 
-    Raises
-    ------
-    ReplayError
-        If a process dies. The error names the policy.
+    Raise `ReplayError` if a process dies. The error names the policy.
     """
     records = [next((those for those in all_ if isinstance(those, RunRecord)), None) for all_ in observers]
     bars = [next((those for those in all_ if isinstance(those, ProgressBar)), None) for all_ in observers]

@@ -53,10 +53,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
     (`own_numbers`). Each task of an array, and each part of a heterogeneous job, also becomes a separate job. Unusable
     rows are left out and counted by reason, with the first example.
 
-    Raises
-    ------
-    TraceError
-        If no row is left.
+    Raise `TraceError` if no row is left.
     """
     lives = in_order_of_time(rows, Instants(zone_of(reading.time_zone)))
     _refuse_impossible(name, rows, lives)

@@ -164,10 +164,7 @@ def _name_of(path: Path) -> str:
 def trace_of_frame(frame: Any, reading: Reading = AS_READ) -> Trace:
     """Return the log of a data frame: of pandas, polars or pyarrow, with the columns of a table of jobs.
 
-    Raises
-    ------
-    TraceError
-        If it is no data frame, lacks a column, or has a value of the wrong kind.
+    Raise `TraceError` if it is no data frame, lacks a column, or has a value of the wrong kind.
     """
     from shadowtime.replayer.logs.accounted_log import trace_of
     from shadowtime.shared.accounting import read_names, read_parts, table

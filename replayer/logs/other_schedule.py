@@ -23,11 +23,8 @@ COLUMNS = ("job_number", "submit_time", "start_time", "processors")
 def read_starts(path: Path, workload: Workload) -> Integers:
     """Return the start time of each job of a workload from a file, in seconds, in the order of the workload.
 
-    Raises
-    ------
-    TraceError
-        If the file cannot be read, or has other jobs or other submit times. Also if a job starts before its
-        submission, or more processors are in use than the machine has. The error names the first such job.
+    Raise `TraceError` if the file cannot be read, or has other jobs or other submit times. Also if a job starts before
+    its submission, or more processors are in use than the machine has. The error names the first such job.
     """
     rows = _swf(path) if path.name.endswith((".swf", ".swf.gz")) else _table(path)
     columns = workload.columns
@@ -135,10 +132,7 @@ def _require_room(path: Path, workload: Workload, started: Integers) -> None:
 def real_starts(workload: Workload) -> Integers:
     """Return the recorded start time of each job, in seconds.
 
-    Raises
-    ------
-    TraceError
-        If a job of the log has no recorded wait.
+    Raise `TraceError` if a job of the log has no recorded wait.
     """
     waits = workload.columns["wait_time"]
     if (waits < 0).any():

@@ -34,10 +34,7 @@ class PutBack(SpecSettings):
 def parse_put_back(text: str) -> PutBack:
     """Return the description in a text of the form `key=value,key=value`.
 
-    Raises
-    ------
-    SettingsError
-        If a key is unknown or missing, or a value is out of its range.
+    Raise `SettingsError` if a key is unknown or missing, or a value is out of its range.
 
     >>> parse_put_back("first=4,last=6,user=7,request=3600,run_time=60").processors
     1
@@ -56,10 +53,7 @@ def put_back(trace: Trace, jobs: PutBack) -> Trace:
 
     The submit times are interpolated between the jobs with the next lower and the next higher number.
 
-    Raises
-    ------
-    TraceError
-        If the log lacks no number of the range.
+    Raise `TraceError` if the log lacks no number of the range.
 
     Examples
     --------

@@ -69,11 +69,8 @@ def read_swf(path: str | os.PathLike[str], *, lenient: bool = False) -> Trace:
         Every job of the log, sorted by submit time and job number. Fractions of a second are cut off. A line that is
         neither a comment nor 18 numbers, or that repeats a job number, is odd: it is left out and counted.
 
-    Raises
-    ------
-    TraceError
-        If the file cannot be read, holds no job, or too many lines are odd. The error names the file, the line
-        and the fault.
+    Raise `TraceError` if the file cannot be read, holds no job, or too many lines are odd. The error names the file,
+    the line and the fault.
 
     Examples
     --------
@@ -121,10 +118,7 @@ def read_pieces(path: Path, header: dict[str, str], odd: OddRows) -> Iterator[Sw
 
     Add comments to `header`, and lines that are neither comments nor jobs to `odd`.
 
-    Raises
-    ------
-    TraceError
-        If the file cannot be read, or its header is too large.
+    Raise `TraceError` if the file cannot be read, or its header is too large.
     """
     of_header, last = 0, 0
     for lines in lines_of(path):
@@ -154,10 +148,7 @@ def read_text(path: Path, odd: OddRows) -> tuple[dict[str, str], Integers, tuple
 
     Invalid lines, and lines that repeat a job number, count as `odd`.
 
-    Raises
-    ------
-    TraceError
-        If the file cannot be read.
+    Raise `TraceError` if the file cannot be read.
     """
     header: dict[str, str] = {}
     pieces = list(read_pieces(path, header, odd)) or [_block(np.empty(0, dtype=np.int64), [], odd)]
@@ -237,10 +228,7 @@ def write_swf(path: str | os.PathLike[str], header: Mapping[str, str], table: In
     table : numpy.ndarray
         (n, 18) integers, -1 if unknown. Columns are as in `FIELDS`, times in seconds.
 
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
+    Raise `OutputError` if the file cannot be written.
 
     Examples
     --------

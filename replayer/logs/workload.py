@@ -192,10 +192,8 @@ def at_load(workload: Workload, load: float, *, recorded: bool = False) -> Workl
 
     The recorded waits become unknown.
 
-    Raises
-    ------
-    SettingsError
-        If the factor is out of its range, jobs start as recorded, or jobs have instants other than submissions.
+    Raise `SettingsError` if the factor is out of its range, jobs start as recorded, or jobs have instants other than
+    submissions.
     """
     if not MIN_LOAD <= load <= MAX_LOAD:
         raise SettingsError(f"load {load:g}: expected a factor of {MIN_LOAD:g} to {MAX_LOAD:g}")

@@ -50,10 +50,7 @@ def faults() -> list[str]:
 def print_catalogue(names: Sequence[str]) -> None:
     """Print every name that a SPEC can use. If `names` is not empty, print only those, with their keys.
 
-    Raises
-    ------
-    SettingsError
-        If a name is unknown.
+    Raise `SettingsError` if a name is unknown.
     """
     entries = everything()
     if unknown := set(names) - {name for _, name, _, _ in entries}:
@@ -73,10 +70,7 @@ def print_catalogue(names: Sequence[str]) -> None:
 def print_names(kind: str | None, name: str | None) -> None:
     """Print the names of a kind, or of all kinds if `kind` is None. With `name`, print only that name, with its keys.
 
-    Raises
-    ------
-    SettingsError
-        If the kind or the name is unknown.
+    Raise `SettingsError` if the kind or the name is unknown.
     """
     console = Console(highlight=False, markup=False, emoji=False)
     _warn()

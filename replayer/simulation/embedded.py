@@ -61,10 +61,7 @@ class EmbeddedReplay:
     def step(self) -> bool:
         """Process the next event, and apply the decision on it. Return False once the run is closed.
 
-        Raises
-        ------
-        ReplayError
-            If a stage rejected the event, a decision cannot be applied, or an event is out of bounds.
+        Raise `ReplayError` if a stage rejected the event, a decision cannot be applied, or an event is out of bounds.
         """
         if self.closed:
             return False
@@ -150,10 +147,7 @@ class EmbeddedReplay:
     def restore(self, snapshot: bytes) -> None:
         """Restore the state that `snapshot` returned. The source must be over the same trace.
 
-        Raises
-        ------
-        SnapshotMismatch
-            If the snapshot is damaged, or belongs to a run with other settings.
+        Raise `SnapshotMismatch` if the snapshot is damaged, or belongs to a run with other settings.
         """
         state = read_snapshot(snapshot, self.run)
         settings = fingerprint(self._opened)

@@ -77,10 +77,7 @@ class Machine(ReplaySource):
     def next_time(self) -> int | None:
         """Return the time of the next job end, arrival, capacity change or requested pass; None if none is left.
 
-        Raises
-        ------
-        ReplayError
-            If jobs wait but no event is left.
+        Raise `ReplayError` if jobs wait but no event is left.
         """
         if (time := self._soonest()) is not None:
             return time
@@ -108,10 +105,7 @@ class Machine(ReplaySource):
     def next_instant(self) -> Sequence[Event]:
         """Return the events of the next instant. `apply` returns the events that the decision at this instant causes.
 
-        Raises
-        ------
-        ReplayError
-            If the instant is later than the latest time of an event.
+        Raise `ReplayError` if the instant is later than the latest time of an event.
         """
         time = self.next_time()
         if time is None:
@@ -145,10 +139,7 @@ class Machine(ReplaySource):
     def apply(self, decided: Decided) -> Sequence[Event]:
         """Kill jobs, then start jobs, as decided, and note the time of the requested pass. Return the resulting events.
 
-        Raises
-        ------
-        ReplayError
-            If a decision cannot be applied. The error names the job.
+        Raise `ReplayError` if a decision cannot be applied. The error names the job.
         """
         events: list[Event] = []
         self._again = decided.again

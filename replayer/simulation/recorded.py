@@ -34,10 +34,7 @@ class Recorded(ReplaySource):
     running jobs may hold more processors than the machine has. An end in the second of the start is emitted one second
     later. So is a withdrawal in the second of the submission.
 
-    Raises
-    ------
-    TraceError
-        If no job of the log has a known wait, or a job ends later than the latest time of an event.
+    Raise `TraceError` if no job of the log has a known wait, or a job ends later than the latest time of an event.
     """
 
     name = "recorded"

@@ -96,10 +96,7 @@ def _printer() -> str | None:
 def publish(facts: StatementFacts, path: Path) -> None:
     """Write the statement as HTML, or as PDF if the name of the file ends in `.pdf`.
 
-    Raises
-    ------
-    OutputError
-        If the file cannot be written, or the page cannot be printed.
+    Raise `OutputError` if the file cannot be written, or the page cannot be printed.
     """
     page = statement_page(facts).encode()
     if path.suffix == ".pdf":

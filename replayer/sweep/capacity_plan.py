@@ -53,10 +53,7 @@ class Target(NamedTuple):
 def parse_target(text: str) -> Target:
     """Return the target that a text states.
 
-    Raises
-    ------
-    SettingsError
-        If the text is no target.
+    Raise `SettingsError` if the text is no target.
 
     Examples
     --------
@@ -171,10 +168,7 @@ def boundary(kept: Callable[[int], bool], start: int, step: int, least: int, mos
 def answers(question: CapacityQuestion, target: Target, policies: list[str]) -> Iterator[CapacityAnswer]:
     """Yield the answer of each policy.
 
-    Raises
-    ------
-    SettingsError
-        If a SPEC is invalid.
+    Raise `SettingsError` if a SPEC is invalid.
     """
     least = question.least
     for policy, configured in [(policy, configure(policy)) for policy in policies]:

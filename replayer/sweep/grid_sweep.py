@@ -54,10 +54,7 @@ def campaign_of(grid: Grid) -> Campaign:
 
     `easy` is the first policy, since constraints are shares of its figures. A SPEC that is there already is left out.
 
-    Raises
-    ------
-    SettingsError
-        If a grid is not one, has an unknown name or key, or is too large.
+    Raise `SettingsError` if a grid is not one, has an unknown name or key, or is too large.
     """
     policies: dict[object, str] = {}
     for spec in [BASELINE, *(spec for typed in grid.policies for spec in specs_of(typed))]:

@@ -34,10 +34,7 @@ def values_of(text: str) -> list[str]:
 
     The last value of a range is at most its end. Without a step, the step is 1, in the unit of the end.
 
-    Raises
-    ------
-    SettingsError
-        If the text is neither, or a range is empty or too long.
+    Raise `SettingsError` if the text is neither, or a range is empty or too long.
 
     >>> values_of("80..160 step 40"), values_of("srf, saf"), values_of("20h..22h")
     (['80', '120', '160'], ['srf', 'saf'], ['72000', '75600', '79200'])
@@ -71,10 +68,7 @@ def specs_of(grid: str) -> list[str]:
 
     `{seed}` stays, since it stands for the seeds of a campaign.
 
-    Raises
-    ------
-    SettingsError
-        If a brace is not closed, or a range is not one, or the grid is too large.
+    Raise `SettingsError` if a brace is not closed, or a range is not one, or the grid is too large.
 
     >>> specs_of("easy:queue={srf,saf},threshold={10h..20h step 10h}")[1:3]
     ['easy:queue=srf,threshold=72000', 'easy:queue=saf,threshold=36000']

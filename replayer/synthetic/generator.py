@@ -39,10 +39,7 @@ def generate(jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD) 
         (jobs, 18) integers as in `replayer.logs.swf.FIELDS`, sorted by submit time. Wait times are unknown (-1)
         because a workload model has no scheduler. The command line adds the waits of EASY.
 
-    Raises
-    ------
-    SettingsError
-        If an argument is out of its range.
+    Raise `SettingsError` if an argument is out of its range.
 
     Examples
     --------

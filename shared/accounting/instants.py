@@ -57,10 +57,7 @@ _CLOCK = {f"{minute:02}:{second:02}": 60 * minute + second for minute in range(6
 def zone_of(name: str | None) -> tzinfo:
     """Return the time zone called `name`; UTC if it is None.
 
-    Raises
-    ------
-    SettingsError
-        If no time zone has that name.
+    Raise `SettingsError` if no time zone has that name.
     """
     try:
         return UTC if name is None else ZoneInfo(name)
@@ -129,11 +126,8 @@ class Instants:
     def learn_order(self, texts: Iterable[str]) -> None:
         """Find out whether day or month comes first in dates whose year comes last, if there are any.
 
-        Raises
-        ------
-        TraceError
-            If the dates fit both orders, or some fit one order only and some the other. If they are days of a
-            spreadsheet.
+        Raise `TraceError` if the dates fit both orders, or some fit one order only and some the other. If they are days
+        of a spreadsheet.
         """
         if self.date_format is not None or self.day_first is not None:
             return

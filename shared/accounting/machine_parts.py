@@ -88,10 +88,7 @@ def read_parts(path: Path) -> MachineParts:
         `scontrol show partition`. Required keys of a table are name and processors. Optional keys are nodes, memory in
         MiB, gpus, gpu_types (a table with the GPUs of each type), partitions and node_names.
 
-    Raises
-    ------
-    TraceError
-        If the file cannot be read or has neither format. The message says why.
+    Raise `TraceError` if the file cannot be read or has neither format. The message says why.
 
     References
     ----------

@@ -77,10 +77,7 @@ def is_table(mapping: Mapping[str, str]) -> bool:
 def resolved(mapping: Mapping[str, str], there: Sequence[str]) -> dict[str, Mapped]:
     """Return the mapped columns of a file with columns `there`. An empty column stands for none.
 
-    Raises
-    ------
-    SettingsError
-        If a name is unknown, the file has no such column, or a unit does not fit.
+    Raise `SettingsError` if a name is unknown, the file has no such column, or a unit does not fit.
 
     >>> resolved({"limit": "wanted:min", "gpus": ""}, ["wanted"])
     {'limit': Mapped(column='wanted', unit='min'), 'gpus': Mapped(column='', unit=None)}

@@ -86,11 +86,8 @@ class Names:
 def read_names(path: Path | None, key_file: Path | None) -> Names:
     """Return the names of a stored mapping; no names if the file does not exist. More names can be added.
 
-    Raises
-    ------
-    TraceError
-        If the mapping is invalid or has another key, or the key cannot be read or is too short. The message
-        names the file.
+    Raise `TraceError` if the mapping is invalid or has another key, or the key cannot be read or is too short. The
+    message names the file.
     """
     names = Names(None if key_file is None else read_key(key_file))
     if path is None or not path.exists():

@@ -51,10 +51,7 @@ class OddRows:
         lenient
             Whether any share of odd rows is accepted (`--lenient`).
 
-        Raises
-        ------
-        TraceError
-            If the odd rows are too many. The message quotes the first three.
+        Raise `TraceError` if the odd rows are too many. The message quotes the first three.
         """
         if not lenient and self.count > MAX_SHARE * (self.count + read):
             raise TraceError(

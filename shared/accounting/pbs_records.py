@@ -102,10 +102,7 @@ class PbsJobs:
         None if the line is empty, its type is not read, it is about a reservation or an array as a whole, or a running
         job is deleted.
 
-        Raises
-        ------
-        ValueError
-            If the line is not a record of a job.
+        Raise `ValueError` if the line is not a record of a job.
         """
         text = text.strip()
         if not text:

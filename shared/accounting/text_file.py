@@ -51,10 +51,8 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
 
     Lone carriage returns are line ends, too. Otherwise a whole old file would look like one long line.
 
-    Raises
-    ------
-    TraceError
-        If the file cannot be read, is a damaged compressed file, or has more or longer lines than a log may have.
+    Raise `TraceError` if the file cannot be read, is a damaged compressed file, or has more or longer lines than a log
+    may have.
 
     Examples
     --------
@@ -111,10 +109,7 @@ def files_of(path: Path) -> list[Path]:
 
     Hidden files do not count.
 
-    Raises
-    ------
-    TraceError
-        If the folder has no file.
+    Raise `TraceError` if the folder has no file.
     """
     if not path.is_dir():
         return [path]
@@ -140,10 +135,7 @@ def is_pipe(path: Path) -> bool:
 def kept(path: Path) -> Iterator[tuple[Path, str]]:
     """Yield a temporary file with the contents of a pipe, and the name of the pipe.
 
-    Raises
-    ------
-    TraceError
-        If the pipe cannot be read, or has more bytes than a log may have.
+    Raise `TraceError` if the pipe cannot be read, or has more bytes than a log may have.
     """
     name = "standard input" if str(path) in ("-", "/dev/stdin") else path.name
     with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
@@ -163,10 +155,7 @@ def kept(path: Path) -> Iterator[tuple[Path, str]]:
 def whole_contents(path: Path, limit: int) -> bytes:
     """Return the contents of a file as one, unpacked and in UTF-8.
 
-    Raises
-    ------
-    TraceError
-        If the file cannot be read, or has more than `limit` bytes.
+    Raise `TraceError` if the file cannot be read, or has more than `limit` bytes.
     """
     pieces, total = list[bytes](), 0
     for piece in contents_of(path):
@@ -205,10 +194,7 @@ def contents_of(path: Path, piece_size: int | None = None) -> Iterator[bytes]:
 
     Up to `piece_size` bytes are unpacked at a time, `PIECE` if it is None.
 
-    Raises
-    ------
-    TraceError
-        As in `lines_of`, except for the bounds on lines.
+    Raise `TraceError` as in `lines_of`, except for the bounds on lines.
     """
     total, piece = 0, b"\n"
     for part in files_of(path):

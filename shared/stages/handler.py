@@ -46,10 +46,7 @@ class StageHandler:
     def handle(self, envelope: Envelope) -> Envelope:
         """Handle `envelope`, and return the envelope to forward.
 
-        Raises
-        ------
-        LogViolation
-            If the event contradicts the log; nothing has changed then.
+        Raise `LogViolation` if the event contradicts the log; nothing has changed then.
         """
         output = self.answer(envelope, self.checked.check(envelope))
         self.checked.mark_read()
@@ -195,10 +192,7 @@ class StageHandler:
 def read_together(handlers: Sequence[StageHandler]) -> None:
     """Let the handlers of successive stages of one run share a log, which checks each event only once.
 
-    Raises
-    ------
-    SnapshotMismatch
-        If they are at different positions of the log.
+    Raise `SnapshotMismatch` if they are at different positions of the log.
     """
     for handler in handlers[1:]:
         handlers[0].checked.add_reader(handler.checked)

@@ -38,10 +38,7 @@ class PredictingStage(StageHandler):
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Add the prediction, if there is one.
 
-        Raises
-        ------
-        TypeError
-            If the predictor, which may be a plug-in, returned something else.
+        Raise `TypeError` if the predictor, which may be a plug-in, returned something else.
         """
         prediction = self.predictor.predict_one(job)
         if prediction is not None and not isinstance(prediction, self.answers):

@@ -68,10 +68,7 @@ class RunLog:
         For a change, return the job before and after the change. For a submission, and for an event that concerns no
         job, return None.
 
-        Raises
-        ------
-        LogViolation
-            If the event contradicts the log; nothing has changed then.
+        Raise `LogViolation` if the event contradicts the log; nothing has changed then.
         """
         event = envelope.event
         if event is self._event:  # already checked for another reader
@@ -110,10 +107,7 @@ class RunLog:
     def add_reader(self, other: "RunLog") -> None:
         """Add the reader of another log. It reads this log from now on.
 
-        Raises
-        ------
-        SnapshotMismatch
-            If the other log is at another position.
+        Raise `SnapshotMismatch` if the other log is at another position.
         """
         if self.position() != other.position():
             raise SnapshotMismatch(f"stages are at different positions of the log: {self.time} s and {other.time} s")

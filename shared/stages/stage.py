@@ -129,10 +129,7 @@ class StageRun:
         snapshot, journal
             A state from before that event, and the inputs between.
 
-        Raises
-        ------
-        SnapshotMismatch
-            If these do not lead to the event.
+        Raise `SnapshotMismatch` if these do not lead to the event.
         """
         failed, failures = self.sequence, self.failures
         self.replay(snapshot, journal)
@@ -143,10 +140,7 @@ class StageRun:
     def replay(self, snapshot: bytes | None, journal: Iterable[bytes]) -> None:
         """Rebuild the state from `snapshot` and the inputs of `journal`; without a snapshot, from an empty state.
 
-        Raises
-        ------
-        SnapshotMismatch
-            If the snapshot is not of this stage, or the journal does not follow it.
+        Raise `SnapshotMismatch` if the snapshot is not of this stage, or the journal does not follow it.
         """
         self.sequence, self.handler, self.failures, self.spoiled = -1, None, 0, False
         if snapshot is not None:
@@ -192,10 +186,7 @@ class StageRun:
         settings
             The expected fingerprint of the run's settings; None if it is not known.
 
-        Raises
-        ------
-        SnapshotMismatch
-            If the snapshot is of another stage, of another schema, or of other settings.
+        Raise `SnapshotMismatch` if the snapshot is of another stage, of another schema, or of other settings.
         """
         saved = read_snapshot(snapshot, self.stage.name)
         for what, actual, expected in (

@@ -178,10 +178,7 @@ class StateStore(Protocol):
     async def load(self, run: str) -> RunState | None:
         """Return the stored state of a run; None if there is none.
 
-        Raises
-        ------
-        StateAltered
-            If the state was not written by this stage, or not as a whole.
+        Raise `StateAltered` if the state was not written by this stage, or not as a whole.
         """
         ...
 

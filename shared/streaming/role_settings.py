@@ -39,10 +39,7 @@ SERVERS = ("kafka", "redis", "victoria_metrics", "grafana")
 def file_of(role: str) -> Path | None:
     """Return the settings file of a role; None if there is none.
 
-    Raises
-    ------
-    SettingsError
-        If the file that is named does not exist, belongs to another user, or is open to others.
+    Raise `SettingsError` if the file that is named does not exist, belongs to another user, or is open to others.
     """
     named = os.environ.get(VARIABLE)
     place = FOLDER if named is None else Path(named)
@@ -64,10 +61,7 @@ def file_of(role: str) -> Path | None:
 def read_file(path: Path) -> dict[str, str]:
     """Return the settings of a file of lines such as `SHADOWTIME_KAFKA_USERNAME=scheduler`, by field of `Settings`.
 
-    Raises
-    ------
-    SettingsError
-        If the file cannot be read, or a line has another form.
+    Raise `SettingsError` if the file cannot be read, or a line has another form.
     """
     try:
         lines = read_private(path).decode().splitlines()

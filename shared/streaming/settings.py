@@ -165,10 +165,7 @@ class Settings(BaseSettings):
 def read_settings(flags: list[str] | None = None, role: str | None = None) -> Settings:
     """Return the settings from `flags` and the environment, with the settings file of a role as defaults.
 
-    Raises
-    ------
-    SettingsError
-        If a flag is unknown or a value out of range. The error names it.
+    Raise `SettingsError` if a flag is unknown or a value out of range. The error names it.
     """
     path = None if role is None else file_of(role)
     defaults = OWN.get(role or "", {}) | ({} if path is None else read_file(path))

@@ -73,10 +73,7 @@ def redis_url(url: str) -> str:
 def cluster_nodes(url: str) -> list[tuple[str, int]]:
     """Return hosts and ports of the nodes that a URL names; an empty list for a URL of one server.
 
-    Raises
-    ------
-    ValueError
-        If a node is not HOST:PORT.
+    Raise `ValueError` if a node is not HOST:PORT.
 
     Examples
     --------

@@ -33,10 +33,7 @@ FOR_GROUP = 0o440
 def make_token(url: str, password: str, file: Path) -> str:
     """Write a token into `file`, readable by its owner and group. Return the outcome in words.
 
-    Raises
-    ------
-    PushError
-        If Grafana is unreachable or rejects the administrator's password.
+    Raise `PushError` if Grafana is unreachable or rejects the administrator's password.
     """
     if file.exists() and _ask(url, "GET", "/api/org", f"Bearer {file.read_text()}") is not None:
         return "the token is good"

@@ -40,10 +40,7 @@ def certify(folder: Path, names: Sequence[str] = LOCAL) -> None:
 
     `names` are the names of the server, such as `DNS:kafka`. To change them, empty the folder first.
 
-    Raises
-    ------
-    ServerError
-        If openssl is not on PATH, or fails.
+    Raise `ServerError` if openssl is not on PATH, or fails.
     """
     openssl = shutil.which("openssl")
     if openssl is None:

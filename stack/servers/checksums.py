@@ -13,10 +13,7 @@ LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\0]+)")
 def read_sums(path: Path) -> dict[str, str]:
     """Return the SHA-256 of each file in a list. Lines that begin with `#` are comments.
 
-    Raises
-    ------
-    ServerError
-        If a line is malformed, or a name occurs twice.
+    Raise `ServerError` if a line is malformed, or a name occurs twice.
     """
     sums: dict[str, str] = {}
     for number, line in enumerate(path.read_text().splitlines(), start=1):

@@ -11,10 +11,7 @@ SECONDS = 900.0
 def run(command: list[str]) -> None:
     """Run a non-interactive command.
 
-    Raises
-    ------
-    ServerError
-        If the command fails, with the end of its output, or takes more than `SECONDS`.
+    Raise `ServerError` if the command fails, with the end of its output, or takes more than `SECONDS`.
     """
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     try:

@@ -102,10 +102,7 @@ async def grant(
     acls
         All rights. Any other ACL is removed.
 
-    Raises
-    ------
-    ServerError
-        If Kafka cannot be reached, or rejects a request.
+    Raise `ServerError` if Kafka cannot be reached, or rejects a request.
     """
     users = [_user(name, password) for name, password in passwords.items()]
     try:

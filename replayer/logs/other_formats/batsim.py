@@ -44,10 +44,7 @@ def read(path: Path, reading: Reading) -> Trace:
     The run time of a job is the delay of its profile. A profile that states work in place of time has no run time:
     it depends on the simulated machine. Its jobs are left out. A job without a walltime has no limit.
 
-    Raises
-    ------
-    TraceError
-        If the file cannot be read, has no job, or too many damaged ones.
+    Raise `TraceError` if the file cannot be read, has no job, or too many damaged ones.
 
     References
     ----------
@@ -100,10 +97,7 @@ def _job(values: Mapping[str, Any], run_time: int, unused: int) -> dict[str, int
 def _run_time(profiles: Mapping[str, Any], name: str, depth: int = 0) -> int | None:
     """Return the run time in seconds that a profile states; None if it states none.
 
-    Raises
-    ------
-    ValueError
-        If a delay is not a number.
+    Raise `ValueError` if a delay is not a number.
     """
     profile = profiles.get(name)
     if not isinstance(profile, dict) or depth > DEEPEST:

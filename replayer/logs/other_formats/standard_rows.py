@@ -32,10 +32,7 @@ class StandardRows:
     def add(self, job: Mapping[str, int]) -> None:
         """Add a job: values by the names of `FIELDS`, -1 if unknown. All jobs must have the same fields.
 
-        Raises
-        ------
-        ValueError
-            If a value is too large, or the job number is negative or repeated.
+        Raise `ValueError` if a value is too large, or the job number is negative or repeated.
         """
         number = job["job_number"]
         if number < 0 or number in self._numbers:
@@ -61,10 +58,7 @@ class StandardRows:
     def trace(self, header: Mapping[str, str], *, lenient: bool) -> Trace:
         """Return the log, sorted by submit time and job number.
 
-        Raises
-        ------
-        TraceError
-            If no job is left, or too many rows are odd.
+        Raise `TraceError` if no job is left, or too many rows are odd.
         """
         read = len(self._rows) + sum(count for count, _ in self._left_out.values())
         left_out, notes = dict(self._left_out), list[str]()

@@ -65,10 +65,7 @@ class Answers:
     async def offers(self, question: OffersQuestion) -> Offers:
         """Return the bound of each cluster and queue in the question, the shortest wait first.
 
-        Raises
-        ------
-        StoreError, SnapshotMismatch
-            If the stored state cannot be read.
+        Raise `StoreError` or `SnapshotMismatch` if the stored state cannot be read.
         """
         offers = [await self._offer(asked) for asked in question.questions]
         return Offers(offers=tuple(sorted(offers, key=_wait)))

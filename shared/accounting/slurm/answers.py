@@ -178,10 +178,7 @@ def _resources(listing: Any) -> dict[str, str]:
 def jobs_in(path: Path) -> list[dict[str, Any]]:
     """Return the jobs in the output of `sacct --json`.
 
-    Raises
-    ------
-    TraceError
-        If the file is not such output, or is too large.
+    Raise `TraceError` if the file is not such output, or is too large.
     """
     try:
         answer = orjson.loads(whole_contents(path, MAX_JSON))

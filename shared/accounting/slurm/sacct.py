@@ -144,10 +144,7 @@ def _shows_sacct(text: str) -> bool:
 def read(path: Path, reading: Reading) -> AccountingRows:
     """Return the jobs in the file. Steps of jobs are left out.
 
-    Raises
-    ------
-    TraceError
-        If a field is missing. The message names it, and shows the fields that the file has.
+    Raise `TraceError` if a field is missing. The message names it, and shows the fields that the file has.
 
     References
     ----------
@@ -294,10 +291,7 @@ class SacctColumns:
     def require(self, names: Sequence[str], values: Sequence[str]) -> None:
         """Check that fields with these names make jobs. `values` are those of the first row, for the message.
 
-        Raises
-        ------
-        TraceError
-            If a field is missing.
+        Raise `TraceError` if a field is missing.
         """
         spelled = {name.lower(): name for name in names}
         mapping = dict(self._reading.columns)

@@ -130,10 +130,7 @@ class AccountedJobs:
 def whole_of(values: Mapping[str, object], name: str, default: int | None = None) -> int:
     """Return a whole number among the values of a job, without its fraction.
 
-    Raises
-    ------
-    ValueError
-        If the value is not a number from 0 on, or is missing and there is no default.
+    Raise `ValueError` if the value is not a number from 0 on, or is missing and there is no default.
 
     >>> whole_of({"cpus": "4"}, "cpus"), whole_of({"cpus": 4.0}, "cpus"), whole_of({}, "cpus", 1)
     (4, 4, 1)
@@ -161,10 +158,7 @@ def instant_of(values: Mapping[str, object], name: str) -> int:
 
     `UNKNOWN` if it is missing, 0 or negative.
 
-    Raises
-    ------
-    ValueError
-        If the value is not a number, or too small for an instant.
+    Raise `ValueError` if the value is not a number, or too small for an instant.
 
     >>> [instant_of({"end": value}, "end") for value in ("1600003610", 1600003610123, 0)]
     [1600003610, 1600003610, -1]
@@ -185,10 +179,7 @@ def instant_of(values: Mapping[str, object], name: str) -> int:
 def date_of(values: Mapping[str, object], name: str, instants: Instants) -> int:
     """Return a Unix time in seconds from a date among the values of a job; `UNKNOWN` if it is missing.
 
-    Raises
-    ------
-    ValueError
-        If the value is not a date.
+    Raise `ValueError` if the value is not a date.
     """
     instant = instants(str(values.get(name) or ""))
     if instant is None or 0 < instant < _FIRST_SECOND:

@@ -56,10 +56,7 @@ def json_records(path: Path, mark: str, wrapped: str = "") -> Iterator[JsonRecor
     wrapped
         Key of the object that each record may lie in, as `_source` in Elasticsearch.
 
-    Raises
-    ------
-    TraceError
-        If the file cannot be read.
+    Raise `TraceError` if the file cannot be read.
     """
     return _Records(path, mark, wrapped).records()
 

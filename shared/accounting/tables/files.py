@@ -41,10 +41,7 @@ _SEPARATOR = re.compile(r"sep=.\Z", re.IGNORECASE)
 def table_file(path: Path, reading: Reading) -> TableFile:
     """Return the table in a file.
 
-    Raises
-    ------
-    TraceError
-        If the file cannot be read or is no table.
+    Raise `TraceError` if the file cannot be read or is no table.
     """
     beginning = beginning_of(path)
     if beginning.startswith(PARQUET):

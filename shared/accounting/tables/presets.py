@@ -34,10 +34,7 @@ PRESETS: Mapping[str, str] = {
 def preset_columns(name: str) -> dict[str, str]:
     """Return the mapping of a data set's columns.
 
-    Raises
-    ------
-    SettingsError
-        If no data set has this name.
+    Raise `SettingsError` if no data set has this name.
 
     >>> preset_columns("pm100")["limit"]
     'time_limit:min'

@@ -116,11 +116,8 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     A column has the name in `reading.columns`, or else our own name. Instants are Unix times, dates or timestamps.
     Spans are seconds, texts with units or [DAYS-]HOURS:MINUTES:SECONDS. An empty limit means no limit.
 
-    Raises
-    ------
-    TraceError
-        If the table cannot be read, lacks a column, or has a column of the wrong kind. The message shows the columns
-        with their first values.
+    Raise `TraceError` if the table cannot be read, lacks a column, or has a column of the wrong kind. The message shows
+    the columns with their first values.
 
     References
     ----------

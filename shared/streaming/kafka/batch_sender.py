@@ -44,10 +44,8 @@ class Sender:
     async def send(self, topic: str, partition: int, key: bytes, messages: Sequence[Dated]) -> Sequence[Awaitable[Any]]:
         """Send messages in order. Return the awaitables that are done when the messages have arrived.
 
-        Raises
-        ------
-        KafkaError
-            If they cannot be sent; `MessageSizeTooLargeError` if one is too large, and then none is sent.
+        Raise `KafkaError` if they cannot be sent; `MessageSizeTooLargeError` if one is too large, and then none is
+        sent.
         """
         if not messages:
             return ()

@@ -27,10 +27,7 @@ class LogReader:
     ) -> AsyncIterator[Sequence[Any]]:
         """Yield the records from offset `start` up to `stop` (the present end if None), up to `PART` at a time.
 
-        Raises
-        ------
-        KafkaError
-            If Kafka cannot deliver them.
+        Raise `KafkaError` if Kafka cannot deliver them.
         """
         consumer, tp = await self._connected(), TopicPartition(topic, partition)
         first = (await consumer.beginning_offsets([tp]))[tp]
@@ -53,10 +50,7 @@ class LogReader:
     async def first_since(self, topic: str, partition: int, since: int) -> int:
         """Return the offset of the first record stored at Unix second `since` or later; the end if there is none.
 
-        Raises
-        ------
-        KafkaError
-            If Kafka does not answer.
+        Raise `KafkaError` if Kafka does not answer.
         """
         consumer, tp = await self._connected(), TopicPartition(topic, partition)
         first = (await consumer.offsets_for_times({tp: max(0, since) * 1000})).get(tp)

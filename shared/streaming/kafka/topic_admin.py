@@ -45,10 +45,7 @@ FORBIDDEN = (TopicAuthorizationFailedError.errno, ClusterAuthorizationFailedErro
 async def prepare_topics(settings: Settings) -> int:
     """Create the topics that are missing and return how many partitions they have, once each has a leader.
 
-    Raises
-    ------
-    BusError
-        If Kafka cannot be reached within `connect_seconds`, refuses, or has topics of unequal partitions.
+    Raise `BusError` if Kafka cannot be reached within `connect_seconds`, refuses, or has topics of unequal partitions.
     """
     return await _administer(settings, lambda admin: _prepare(admin, settings))
 
@@ -101,10 +98,7 @@ async def _alter(admin: AIOKafkaAdminClient, kinds: Sequence[ConfigResource], wh
 async def identity_of(settings: Settings, topic: str) -> str:
     """Return the id that Kafka gave an existing topic when the topic was made; see `topic_id`.
 
-    Raises
-    ------
-    BusError
-        If Kafka does not answer, or has no such topic.
+    Raise `BusError` if Kafka does not answer, or has no such topic.
     """
     client = AIOKafkaClient(**connection(settings))
     try:
@@ -119,10 +113,7 @@ async def identity_of(settings: Settings, topic: str) -> str:
 async def partitions_of(settings: Settings, topic: str) -> int:
     """Return how many partitions a topic has, once each has a leader; 0 if there is no such topic.
 
-    Raises
-    ------
-    BusError
-        If Kafka cannot be reached within `connect_seconds`.
+    Raise `BusError` if Kafka cannot be reached within `connect_seconds`.
     """
     return await _administer(settings, lambda admin: _count(admin, settings, topic))
 

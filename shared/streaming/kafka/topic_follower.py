@@ -69,10 +69,7 @@ class KafkaFollower:
     async def next_batch(self, most: int, seconds: float) -> Sequence[Any]:
         """Return up to `most` records, in order of each partition; none if none arrive within `seconds`.
 
-        Raises
-        ------
-        KafkaError
-            If Kafka refuses to deliver them. While Kafka is unreachable there are just none.
+        Raise `KafkaError` if Kafka refuses to deliver them. While Kafka is unreachable there are just none.
         """
         fetched = await self._consumer.getmany(timeout_ms=int(1000 * seconds), max_records=most)
         self.silence = 0.0 if fetched else self._silence()  # while records wait here, nothing is asked of Kafka
@@ -207,10 +204,7 @@ async def subscribe(
     Messages of one run are in order. While Kafka is unreachable, batches are empty. Close the generator to end the
     subscription.
 
-    Raises
-    ------
-    BusError
-        If Kafka cannot be reached, or the topic does not exist.
+    Raise `BusError` if Kafka cannot be reached, or the topic does not exist.
     """
     async with TopicFollower(settings, topic, beginning=beginning) as follower:
         while True:

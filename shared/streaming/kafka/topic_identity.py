@@ -99,10 +99,7 @@ async def topic_id(client: Any, topic: str) -> str:
 
     A broker older than Kafka 2.8 has no ids. Then every topic has the id `NOBODY`.
 
-    Raises
-    ------
-    KafkaError
-        If Kafka does not answer, or does not know the topic.
+    Raise `KafkaError` if Kafka does not answer, or does not know the topic.
     """
     try:
         answer = await client.send(client.get_random_node(), _TopicRequest(topic))

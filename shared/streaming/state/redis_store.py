@@ -188,10 +188,7 @@ class RedisStore:
     async def load(self, run: str) -> RunState | None:
         """Return the stored state of a run, in O(its bytes); None if there is none.
 
-        Raises
-        ------
-        StateAltered
-            If the state is not as this stage has written it.
+        Raise `StateAltered` if the state is not as this stage has written it.
         """
         self._sealed.pop(run, None)
         state, journal, outbox = await self._stored(run)

@@ -27,10 +27,7 @@ class AllowedNames:
     more
         Further names, such as that of a reverse proxy or of a service in a network of containers.
 
-    Raises
-    ------
-    SettingsError
-        If one of `more` is no name of a host.
+    Raise `SettingsError` if one of `more` is no name of a host.
 
     Examples
     --------

@@ -75,10 +75,7 @@ async def listening(
     bodies
         Paths to which a body may be sent; no other page takes one.
 
-    Raises
-    ------
-    SettingsError
-        If it cannot listen there, or one of `names` is no name of a host.
+    Raise `SettingsError` if it cannot listen there, or one of `names` is no name of a host.
     """
     allowed = AllowedNames(host, names)
     runner = web.AppRunner(

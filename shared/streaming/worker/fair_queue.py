@@ -206,10 +206,7 @@ class FairQueue(Generic[Item]):
         The key of a turn of strangers is `NEW_KEYS`. If only costly keys wait, one of them has its turn, even before
         `pause` has passed.
 
-        Raises
-        ------
-        IndexError
-            If nothing waits.
+        Raise `IndexError` if nothing waits.
         """
         turns = self._turns or self._costly_turns
         if self._turns and self._costly_turns and self._clock() >= self._paused_until:

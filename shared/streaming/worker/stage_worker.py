@@ -75,10 +75,7 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
     max_bytes
         The largest message that is accepted.
 
-    Raises
-    ------
-    AdmissionError
-        If the record has no envelope, or an envelope with a wrong key, partition or field.
+    Raise `AdmissionError` if the record has no envelope, or an envelope with a wrong key, partition or field.
     """
     if record.value is None:
         raise AdmissionError("the message is empty")
@@ -179,10 +176,7 @@ class RecordProcessor:
     async def read_again(self, partition: int, start: int, stop: int) -> AsyncGenerator[Sequence[Record], None]:
         """Yield the records between two offsets of a partition's log again, in parts.
 
-        Raises
-        ------
-        BusError
-            If Kafka does not deliver them.
+        Raise `BusError` if Kafka does not deliver them.
         """
         reading = self._context.stream.replay(partition, start, stop)
         async with self._searching, aclosing(reading) as parts:

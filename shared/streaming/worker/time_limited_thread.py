@@ -57,10 +57,7 @@ class TimeLimitedThread:
     ) -> Result:
         """Return what `work` returns, or raise what it raises. Earlier work is finished first.
 
-        Raises
-        ------
-        TimeLimitExceeded
-            If the work took too long. The objects that it worked on must not be used afterwards.
+        Raise `TimeLimitExceeded` if the work took too long. The objects that it worked on must not be used afterwards.
         """
         async with self._turn:
             return await self._run(lambda: work(*arguments, **named))
@@ -98,10 +95,7 @@ class TimeLimitedThread:
     def begin(self) -> None:
         """Restart the time limit, from within the work, for the next part of it.
 
-        Raises
-        ------
-        TimeLimitExceeded
-            If the part before it took too long, and ended just when its time was over.
+        Raise `TimeLimitExceeded` if the part before it took too long, and ended just when its time was over.
         """
         with self._lock:
             if self._worker == threading.get_ident() and not self._ended:
