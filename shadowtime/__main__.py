@@ -27,7 +27,7 @@ GROUPS = {
         "follow": ("services.follower.command_line", "follow a Slurm, a PBS or another cluster as it is now"),
         "shadow": ("services.shadows.command_line", "play other policies beside a run, as it goes on"),
         "scores": ("replayer.commands.scores", "tell how a run stands, also one that never ends"),
-        "twin": ("services.shadows.compare_command", "tell how its shadows fare beside a cluster"),
+        "twin": ("services.processes.twin_command", "tell how its shadows fare beside a cluster"),
         "serve": ("services.processes.workers", "run a worker: a stage, or the writer of metrics"),
         "live": ("services.processes.live_command", "serve the live page"),
         "ask": ("services.processes.command_line", "bound the wait of a job that one might submit now"),

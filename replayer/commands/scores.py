@@ -1,5 +1,6 @@
 """Print the scores of a live or finished run on the stream, from Redis: `shadowtime scores RUN`."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,7 +76,8 @@ def scores(
     console = Console(highlight=False, markup=False, emoji=False)
     if age is not None:
         console.print(*(age_line(age) or [f"the log is {duration(age)} old"]))
-    for table in tables(run, known_scores, lambda number: words.name("partition", number), opened.unix_start):
+    name = partial(words.name, "partition")
+    for table in tables(run, known_scores, name, opened.unix_start, words.speak):
         console.print(table)
 
 

@@ -1,6 +1,6 @@
 """Drift episodes, the periods in which predictions did not hold, as a table in the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from shadowtime.replayer.comparison import RunResult
 from shadowtime.shared.cli import FittedTable
@@ -12,15 +12,23 @@ MOST = 20
 """Maximum number of episodes of a run in the table. The JSON output lists the others too."""
 
 
-def drift_table(title: str, scores: Sequence[tuple[str, DriftScores]], unix_start: int = 0) -> FittedTable:
-    """Return a table with one row per episode. Runs stay in order; in each, episodes of the whole cluster are first."""
+def drift_table(
+    title: str,
+    scores: Sequence[tuple[str, DriftScores]],
+    unix_start: int = 0,
+    spoken: Callable[[str], str] = str,
+) -> FittedTable:
+    """Return a table with one row per episode. Runs stay in order; in each, episodes of the whole cluster are first.
+
+    `spoken` puts the cluster's own words in the place of numbers.
+    """
     rows = [(name, episode) for name, drifts in scores for episode in shown(drifts.episodes)]
     more = sum(len(drifts.episodes) + drifts.left_out for _, drifts in scores) - len(rows)
     lasts = ["lasts" if row.until is None else clock(row.until, unix_start)[:-9] for _, row in rows]
     names = {} if len(scores) == 1 else {"run": [name for name, _ in rows]}
     names |= {
         "not to be trusted": [describe_drift(row.of, row.what) for _, row in rows],
-        "of": [whose(row.scope, row.number) for _, row in rows],
+        "of": [spoken(whose(row.scope, row.number)) for _, row in rows],
     }
     return FittedTable(
         f"{title}, predictions that did not hold",

@@ -12,11 +12,16 @@ from shadowtime.shared.text import TableColumn, numbers, seconds, shares
 
 
 def tables(
-    run: str, scores: Scores, partition: Callable[[int], str] = str, unix_start: int = 0
+    run: str,
+    scores: Scores,
+    partition: Callable[[int], str] = str,
+    unix_start: int = 0,
+    spoken: Callable[[str], str] = str,
 ) -> Iterator[FittedTable]:
     """Yield the score tables of a run: jobs, run times, wait bounds, starts, cuts, drift and site expectations.
 
     `partition` returns the name of a partition from its number in the log. `unix_start` is the Unix time of second 0.
+    `spoken` puts the cluster's own words in the place of numbers in a sentence.
     """
     jobs, run_time = scores.policy, scores.run_time
     fared = [numbers("ended", [jobs.jobs], 0), seconds("mean wait", [jobs.mean_wait])]
@@ -48,7 +53,7 @@ def tables(
         yield _table("Cut at the request", [*figures, numbers("Brier", [cuts.brier], 3)], {"run": [run]})
 
     if scores.drifts is not None and scores.drifts.episodes:
-        yield drift_table(run, [(run, scores.drifts)], unix_start)
+        yield drift_table(run, [(run, scores.drifts)], unix_start, spoken)
     rows = [
         ("", "all" if row.queue is None else partition(row.queue), word)
         for row in scores.expected_starts or ()

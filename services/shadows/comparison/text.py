@@ -1,6 +1,6 @@
 """Sentences and tables that compare a shadow with the real cluster."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from shadowtime.services.shadows.comparison.schema import ClassResult, Comparison, ConfidenceInterval, Real
 from shadowtime.shared.cli import FittedTable
@@ -78,13 +78,14 @@ def tables(
     shadows: Mapping[str, Comparison],
     unix_start: int,
     *,
-    users: bool,
-    classes: bool,
+    name_of: Callable[[int], str] | None = None,
+    classes: bool = False,
     now: float | None = None,
 ) -> Iterator[FittedTable]:
     """Yield a table for each shadow beside the real cluster, on the same jobs, with the verdict as notes.
 
-    `now` is the Unix time at a cluster that is followed; None at others.
+    With `name_of`, which names a user by the number, each shadow has a table of users, too. `now` is the Unix time at a
+    cluster that is followed; None at others.
     """
     for name, compared in shadows.items():
         conclusion = verdict(compared, unix_start)
@@ -99,8 +100,8 @@ def tables(
         yield FittedTable(title, {"run": [REAL_NAME, name]}, columns, notes)
         if classes:
             yield _by_class(f"{cluster} beside {name}, by class", compared.classes)
-        if users:
-            yield _by_user(f"{cluster} beside {name}, by user", compared)
+        if name_of is not None:
+            yield _by_user(f"{cluster} beside {name}, by user", compared, name_of)
 
 
 def _nothing() -> list[TableColumn]:
@@ -128,9 +129,9 @@ def _by_class(title: str, classes: Sequence[ClassResult]) -> FittedTable:
     return FittedTable(title, shapes, [column.unmarked() for column in columns], notes=[SHAPES_MEAN])
 
 
-def _by_user(title: str, compared: Comparison) -> FittedTable:
+def _by_user(title: str, compared: Comparison, name_of: Callable[[int], str]) -> FittedTable:
     shown = [*compared.users[:MAX_USERS_SHOWN]]
-    names = ["others" if user.others else "unknown" if user.user is None else str(user.user) for user in shown]
+    names = ["others" if user.others else "unknown" if user.user is None else name_of(user.user) for user in shown]
     columns = [
         numbers("jobs", [user.jobs for user in shown], 0),
         seconds("real wait", [user.wait.real for user in shown]),

@@ -20,7 +20,9 @@ def test_it_says_what_is_better_by_how_much_and_since_when() -> None:
     shadow = read("kth/live/shadow/best", stored(100))
     written = io.StringIO()
     console = Console(file=written, width=80, highlight=False, markup=False, emoji=False)
-    for table in tables(shadow.cluster, {shadow.name: shadow.compared}, shadow.unix_start, users=True, classes=True):
+    for table in tables(
+        shadow.cluster, {shadow.name: shadow.compared}, shadow.unix_start, name_of="user {}".format, classes=True
+    ):
         console.print(table)
     text = written.getvalue()
     assert all(len(line) <= 80 for line in text.splitlines())
@@ -37,7 +39,7 @@ def test_it_says_up_to_when_a_shadow_of_a_followed_cluster_is_known() -> None:
     now = shadow.unix_start + horizon + 4_188.0
     for moment, expected in ((now, True), (None, False)):
         written = io.StringIO()
-        for table in tables("kth", shown, shadow.unix_start, users=False, classes=False, now=moment):
+        for table in tables("kth", shown, shadow.unix_start, now=moment):
             Console(file=written, width=80).print(table)
         assert (f"known up to {clock(horizon, shadow.unix_start)}, 1.2 h ago" in written.getvalue()) is expected
 
@@ -45,7 +47,7 @@ def test_it_says_up_to_when_a_shadow_of_a_followed_cluster_is_known() -> None:
 def test_before_the_first_day_is_over_it_says_so() -> None:
     both = SideBySide()
     both.at(100)
-    found = list(tables("kth", {"best": both.report(100)}, 0, users=True, classes=True))
+    found = list(tables("kth", {"best": both.report(100)}, 0, name_of=str, classes=True))
     written = io.StringIO()
     Console(file=written, width=80).print(*found)
     assert "no day yet" in written.getvalue()

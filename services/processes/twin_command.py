@@ -1,6 +1,7 @@
 """Command line that compares a cluster with its shadows, from their state in Redis: `shadowtime twin CLUSTER`."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.output import print_json
 
 if TYPE_CHECKING:
+    from shadowtime.services.processes import ClusterWords
     from shadowtime.services.shadows.comparison import StoredShadow
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -32,6 +34,7 @@ def twin(
         import orjson
         from rich.console import Console
 
+        from shadowtime.services.processes import NAMES_OF, WordReader
         from shadowtime.services.shadows.comparison import STORE, StoredShadowCache, none_of, tables
         from shadowtime.services.shadows.io import unix_time
         from shadowtime.shared.messages import FOLLOWED, run_name
@@ -39,24 +42,29 @@ def twin(
 
     settings = read_settings(context.args, "ask")
 
-    async def ask() -> "Sequence[StoredShadow]":
-        async with reading(settings, STORE) as reader:
-            return await StoredShadowCache(reader).shadows()
+    async def ask() -> "tuple[Sequence[StoredShadow], ClusterWords]":
+        async with reading(settings, STORE) as reader, reading(settings, NAMES_OF) as names:
+            every = await StoredShadowCache(reader).shadows()
+            chosen = [shadow for shadow in every if shadow.of(cluster)]
+            if not chosen:
+                raise SettingsError(none_of(cluster, every))
+            return chosen, await WordReader(names).of(chosen[0].cluster, chosen[0].real)
 
-    every = asyncio.run(ask())
-    chosen = [shadow for shadow in every if shadow.of(cluster)]
-    if not chosen:
-        raise SettingsError(none_of(cluster, every))
+    chosen, words = asyncio.run(ask())
     if json:
         documents = {shadow.name: shadow.compared.model_dump(mode="json") for shadow in chosen}
-        print_json(orjson.dumps({"cluster": chosen[0].cluster, "shadows": documents}))
+        numbers = {user.user for shadow in chosen for user in shadow.compared.users if user.user is not None}
+        known = {number: words.name("user", number) for number in sorted(numbers)} if words.known else {}
+        document = {"cluster": chosen[0].cluster, "users": known, "shadows": documents}
+        print_json(orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS))
         return
 
     console = Console(highlight=False, markup=False, emoji=False)
     shown = {shadow.name: shadow.compared for shadow in chosen}
     first = chosen[0]
     now = unix_time() if first.real == run_name(first.cluster, FOLLOWED) else None
-    for table in tables(first.cluster, shown, first.unix_start, users=users, classes=classes, now=now):
+    name_of = partial(words.name, "user") if users else None
+    for table in tables(first.cluster, shown, first.unix_start, name_of=name_of, classes=classes, now=now):
         console.print(table)
 
 
