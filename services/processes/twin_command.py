@@ -12,7 +12,7 @@ from shadowtime.shared.output import print_json
 
 if TYPE_CHECKING:
     from shadowtime.services.processes import ClusterWords
-    from shadowtime.services.shadows.comparison import StoredShadow
+    from shadowtime.services.shadows import StoredShadow
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -30,13 +30,13 @@ def twin(
     """How would other policies fare? The cluster beside each of its shadows, on the same jobs."""
     with lasting_imports():
         import asyncio
+        import time
 
         import orjson
         from rich.console import Console
 
         from shadowtime.services.processes import NAMES_OF, WordReader
-        from shadowtime.services.shadows.comparison import STORE, StoredShadowCache, none_of, tables
-        from shadowtime.services.shadows.io import unix_time
+        from shadowtime.services.shadows import STORE, StoredShadowCache, none_of, tables
         from shadowtime.shared.messages import FOLLOWED, run_name
         from shadowtime.shared.streaming import read_settings, reading
 
@@ -62,7 +62,7 @@ def twin(
     console = Console(highlight=False, markup=False, emoji=False)
     shown = {shadow.name: shadow.compared for shadow in chosen}
     first = chosen[0]
-    now = unix_time() if first.real == run_name(first.cluster, FOLLOWED) else None
+    now = time.time() if first.real == run_name(first.cluster, FOLLOWED) else None
     name_of = partial(words.name, "user") if users else None
     for table in tables(first.cluster, shown, first.unix_start, name_of=name_of, classes=classes, now=now):
         console.print(table)

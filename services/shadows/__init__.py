@@ -5,6 +5,16 @@ from typing import TYPE_CHECKING
 from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from shadowtime.services.shadows.comparison import STORE, LiveShadows, StoredShadow, read, shadows_of, verdict
+    from shadowtime.services.shadows.comparison import (
+        STORE,
+        LiveShadows,
+        StoredShadow,
+        StoredShadowCache,
+        none_of,
+        read,
+        shadows_of,
+        tables,
+        verdict,
+    )
 
 __getattr__ = lazy_exports(__name__)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from shadowtime.services.shadows.io.pages import unix_time
     from shadowtime.services.shadows.io.process import play
 
 __getattr__ = lazy_exports(__name__)

@@ -1,6 +1,5 @@
 """HTTP pages of a shadow process: `/health` and `/metrics`."""
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -24,11 +23,6 @@ LONG = HOUR
 
 Figure = tuple[Metric, tuple[str, ...], float]
 """A metric, its label values, and its value. The first label, `shadow` (the name of the run), is left out."""
-
-
-def unix_time() -> float:
-    """Return the present Unix time."""
-    return time.time()
 
 
 def figures(compared: Comparison) -> Iterator[Figure]:
