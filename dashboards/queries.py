@@ -112,7 +112,8 @@ def spelt(expr: str, label: str, by: str) -> str:
 def either(expr: str, label: str, below: str, above: str, by: str) -> str:
     """Return a query whose series have the label `label`: the word `below` where the value is below 0, else `above`.
 
-    The aggregation drops the series without a value. Without it, `or` would fill them with the values of the others.
+    `max by` drops each series that a comparison leaves without values. Otherwise `or` would give that series the values
+    of the other comparison.
     """
     low, high = (
         f'label_set(max by ({by}) (({expr}) {sign} 0), "{label}", "{word}")'

@@ -125,7 +125,9 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     from shadowtime.shared.accounting import read_names, read_parts
 
     if reading.columns and form.NAME not in ("sacct", "table"):
-        raise SettingsError(f"{path}: --columns is only for tables and output of sacct")
+        raise SettingsError(
+            f"{path}: expected a table or output of sacct for --columns, found {form.NAME}; leave --columns out"
+        )
     if reading.names_key is not None and reading.names is None:
         raise SettingsError("--names-key needs --names FILE, where the names are kept")
     parts = None if reading.pools is None else read_parts(reading.pools)

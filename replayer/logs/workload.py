@@ -24,8 +24,8 @@ UNUSED = ("average_cpu_time", "used_memory", "requested_memory", "preceding_job_
 BLOCK = 512
 """Number of jobs that are converted to objects at a time during iteration."""
 
-INSTANTS = ("handed_in", "left_time")
-"""Fields with instants of a job other than its submission."""
+INSTANTS = {"handed_in": "submissions before jobs were eligible", "left_time": "times of cancellation"}
+"""Fields with instants of a job other than its submission, in words."""
 
 YEAR_2000 = 946_684_800
 """Unix time of 1 January 2000, the start of logs without a date: time series databases do not reach back to 1970."""
@@ -200,14 +200,16 @@ def at_load(workload: Workload, load: float, *, recorded: bool = False) -> Workl
     if load == 1:
         return workload
     if recorded:
-        raise SettingsError(f"load {load:g}: jobs start as recorded, so their submissions cannot move; leave this out")
-    instants = [name for name in INSTANTS if name in workload.columns]
+        raise SettingsError(
+            f"load {load:g}: jobs start as recorded, so their submissions cannot move; leave the load out"
+        )
+    instants = [words for name, words in INSTANTS.items() if name in workload.columns]
     if workload.resized is not None:
         instants.append("size changes")
     if instants:
         raise SettingsError(
-            f"load {load:g}: jobs of {workload.name} have instants of their own ({', '.join(instants)}), which would "
-            "not move with their submissions; leave this out"
+            f"load {load:g}: expected a log whose only times are submissions; {workload.name} also has "
+            f"{' and '.join(instants)}; leave the load out"
         )
     submitted = workload.columns["submit_time"]
     moved = {

@@ -281,7 +281,8 @@ def ask(
 def create_topics(context: typer.Context) -> None:
     """Create the missing topics. Where Kafka has access control, an administrator must do this.
 
-    Existing topics are set to store messages as they are sent. With --retention-hours, their retention is set, too.
+    In existing topics, Kafka then keeps the compression of the sender (`compression.type=producer`). With
+    --retention-hours, their retention is set, too.
     """
     with lasting_imports():
         import asyncio

@@ -111,7 +111,7 @@ class Conditioned(Revisable):
 
     @property
     def steps(self) -> int:
-        """Upper limit of the work of one prediction, which the price of a predictor does not tell."""
+        """Upper limit of the work of one prediction, in steps: the same for all, as a `Price` limits whole messages."""
         return 1_000_000
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:

@@ -24,7 +24,9 @@ TRACED = 0.3
 
 
 class EDetector:
-    """Detector that adds up bets that a mean is above its limit; O(1) for each value, constant memory.
+    """E-detector of a mean above its limit. The evidence is the summed capital of its bets.
+
+    O(1) for each value, constant memory.
 
     >>> detector = EDetector()
     >>> [round(detector.add(step, 0.9, most=0.3), 1) for step in range(4)], detector.began

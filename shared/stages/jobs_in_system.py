@@ -28,6 +28,7 @@ DONE: dict[type, str] = {
     JobResumed: "resumed",
     JobEnded: "ended",
 }
+ABSENT = "neither waits nor runs"
 CHANGEABLE = (
     *("requested_processors", "requested_time", "user_id", "group_id", "executable_number", "queue_number"),
     *("partition_number", "priority", "qos_number", "pool", "nodes", "memory", "gpus", "gpu_type"),
@@ -118,8 +119,8 @@ class JobsInSystem:
         """Return the waiting job that starts, is withdrawn or has an expected start, or raise `LogViolation`."""
         job = self.waiting.get(event.job_number)
         if job is None:
-            known = "runs already" if event.job_number in self.running else "was never submitted"
-            raise LogViolation(f"job {event.job_number} {DONE[type(event)]} at {event.time} {known}")
+            known = "runs already" if event.job_number in self.running else ABSENT
+            raise LogViolation(f"job {event.job_number}, {DONE[type(event)]} at {event.time}, {known}")
         if event.happened is not None:
             self._require_order(event, event.happened, job.since, "its wait began")
         return job
@@ -129,8 +130,8 @@ class JobsInSystem:
         job = self.running.get(event.job_number)
         if job is None:
             done = DONE[type(event)]
-            known = "never started" if event.job_number in self.waiting else "was never submitted"
-            raise LogViolation(f"job {event.job_number} {done} at {event.time} {known}")
+            known = "still waits" if event.job_number in self.waiting else ABSENT
+            raise LogViolation(f"job {event.job_number}, {done} at {event.time}, {known}")
 
         kind = type(event)
         if kind is JobSuspended and job.suspended is not None:
@@ -153,7 +154,7 @@ class JobsInSystem:
         """Return the job that changes, as it waits or runs, or raise `LogViolation`."""
         job = self.waiting.get(event.job_number) or self.running.get(event.job_number)
         if job is None:
-            raise LogViolation(f"job {event.job_number} changed at {event.time} was never submitted")
+            raise LogViolation(f"job {event.job_number}, changed at {event.time}, {ABSENT}")
         if event.happened is not None:
             waits = job.submitted if isinstance(job, RunningJob) else job
             self._require_order(event, event.happened, waits.since, "its wait began")

@@ -10,7 +10,7 @@ from pydantic_settings import SettingsError as SourceError
 
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError, in_plain_words
-from shadowtime.shared.quoting import truncate
+from shadowtime.shared.quoting import among, truncate
 from shadowtime.shared.streaming.role_settings import (
     FOLLOW_PORT,
     OWN,
@@ -172,7 +172,7 @@ def read_settings(flags: list[str] | None = None, role: str | None = None) -> Se
     if not defaults:
         return _made(flags, {})
     if unknown := sorted(defaults.keys() - Settings.model_fields.keys()):
-        raise SettingsError(f"{path}: unknown setting {', '.join(unknown)}")
+        raise SettingsError(f"{path}: unknown setting {unknown[0]}{among(unknown[0], sorted(Settings.model_fields))}")
     options = _made(flags, {})
     values = applicable_settings(defaults, {name: getattr(options, name) for name in options.model_fields_set})
     return _made(flags, values)

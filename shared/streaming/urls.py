@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 
 def http_url(url: str, example: str = "http://127.0.0.1:8428") -> str:
-    """Return a URL of a server, or raise `ValueError` that shows it, and an `example` of what it should look like.
+    """Return `url` if it is an HTTP URL of a server. Otherwise raise `ValueError`, which quotes `url` and `example`.
 
     >>> http_url("https://grafana.example.org/below")
     'https://grafana.example.org/below'

@@ -55,8 +55,9 @@ class KnownLives:
     def in_accounting(self, observation: JobObservation, seen: Mapping[LifeKey, JobObservation]) -> JobObservation:
         """Return an observation of accounting with the key of its life. `seen` has the last observation of each life.
 
-        Accounting has one row for all lives with the same submission. A later life overwrites it when it starts. Then
-        the start in a row without duration is that of the later life, and the end that of the life before.
+        Accounting has one row for all lives with the same submission. A later life overwrites it when it starts. A row
+        with equal start and end then has the start of the later life and the end of the earlier one. The known start of
+        the earlier life replaces that of the row.
         """
         lives = self._with_submission(observation.key)
         if not lives:

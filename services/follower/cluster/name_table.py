@@ -44,7 +44,7 @@ class NameTable:
         return {field: self.number(kind, getattr(observation, kind)) for kind, field in KINDS.items()}
 
     def note_life(self, number: int, key: LifeKey) -> None:
-        """Note the job of a life if `job_of` does not tell it from the number.
+        """Store the job of a life if `job_of` derives another job from its number.
 
         >>> table = NameTable(Names())
         >>> table.note_life(100_004_711, LifeKey(4711, -1, 0)), table.note_life(500_000_085, LifeKey(85, 4, 0))

@@ -12,7 +12,7 @@ import orjson
 from aiohttp import web
 
 from shadowtime.shared.bounds import MAX_LINE_LENGTH
-from shadowtime.shared.quoting import truncate
+from shadowtime.shared.quoting import quote, truncate
 
 PATH = "/lines"
 
@@ -57,7 +57,8 @@ class Inbox:
         if not hmac.compare_digest(token.encode(errors="surrogateescape"), self._token):
             raise web.HTTPUnauthorized(reason="expected the header Authorization: Bearer TOKEN")
         if request.content_type != MEDIA_TYPE:
-            raise web.HTTPUnsupportedMediaType(reason=f"expected Content-Type {MEDIA_TYPE}")
+            found_type = quote(request.content_type)
+            raise web.HTTPUnsupportedMediaType(reason=f"expected Content-Type {MEDIA_TYPE}, found {found_type}")
         body = bytearray()
         try:
             async with asyncio.timeout(SECONDS):

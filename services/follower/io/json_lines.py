@@ -163,7 +163,10 @@ class Lines(Tailed):
             self.files = DAILY
         super().__init__(options)
         if options.token is not None and not self.place.is_dir():
-            raise SettingsError(f"--from {self.place} must be a folder if lines arrive over HTTP")
+            kind = "a file" if self.place.exists() else "nothing"
+            raise SettingsError(
+                f"--from {self.place}: expected a folder, because lines arrive over HTTP (--token-file); found {kind}"
+            )
         self._inbox = None if options.token is None else Inbox(self.place, options.token, read_line)
 
     def read(self, text: str) -> ParsedLine:

@@ -136,7 +136,9 @@ class Gate:
         if portal is not None:
             rule = portal.sees or self.access.sees
             if rule != "all" and user is None:
-                raise Unanswerable(422, "is missing: this portal sees the jobs of a named user only", "user")
+                raise Unanswerable(
+                    422, "is missing; this portal sees jobs of one user a question: name the user", "user"
+                )
             return Viewer(rule, user)
         if self.access.login_header is None:
             if self.access.sees != "all":

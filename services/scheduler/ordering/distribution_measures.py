@@ -134,7 +134,7 @@ def measure(slots: Integers, limits: Integers, histograms: FloatTable, taus: Flo
 class RunTimeMeasures:
     """Measures of waiting jobs, each computed once. The cache follows from the queue, so it is not part of the state.
 
-    A job without a distribution runs as predicted. O(jobs) for each pass, and O(bins) for each new job.
+    For a job without a distribution, the predicted run time counts. O(jobs) for each pass, O(bins) for each new job.
 
     `taus` are the probabilities for which `outlasted` returns times.
     """

@@ -196,7 +196,10 @@ class ExpectedStarts:
         self.last_waits.append(wait)
 
     def submit(self, job_number: int, bounds: Iterable[WaitBound]) -> None:
-        """Keep a job's probabilities of starting within some time. The site may announce an expected start later."""
+        """Store a job's start probabilities and the median of the last known waits.
+
+        They are scored if the site announces an expected start later.
+        """
         if self.last_waits:
             self.usual[job_number] = round(median(self.last_waits))
         if table := table_of(bounds):

@@ -18,8 +18,8 @@ class MachineState:
     """The waiting and the running jobs of a shadow, by number.
 
     A job that is suspended, or presumed to be over, is among the running jobs. Such a job holds its memory and GPUs,
-    but no processors. For a job that is presumed to be over, the pool is lent as much memory and as many GPUs, by type,
-    as the job holds. Otherwise such jobs could block the pool for ever.
+    but no processors. A shadow by predictions lends the pool the memory and the GPUs of each job without processors, by
+    type. An exact shadow does so only for jobs that are given up. Otherwise such jobs could block the pool for ever.
     """
 
     def __init__(self, opened: ClusterOpened) -> None:
@@ -53,7 +53,10 @@ class MachineState:
         return event
 
     def lend(self, now: int, *, exact: bool) -> Iterator[CapacityChanged]:
-        """Lend each pool the memory and GPUs of its jobs that are presumed to be over. Yield changes. O(running)."""
+        """Lend each pool the memory and GPUs of its jobs without processors. Yield changes. O(running).
+
+        An `exact` shadow lends those of the jobs that are given up.
+        """
         lent = self._nothing_lent()
         for life in self.running.values():
             if life.freed is not None and (life.given_up or not exact):

@@ -204,5 +204,5 @@ def _plain(name: str) -> str:
 
 def refuse_repeated(path: object, names: Sequence[str]) -> None:
     """Raise `TraceError` if two fields have the same name."""
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise TraceError(f"{path}: field {', '.join(sorted(twice))} occurs twice")
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise TraceError(f"{path}: expected each field once, found more than once: {', '.join(repeated)}")

@@ -85,7 +85,10 @@ class Sender:
     async def _filled(
         self, tp: tuple[str, int], outgoing: Sequence[Outgoing]
     ) -> Sequence[list[Awaitable[Any]] | Exception]:
-        """Send the messages in batches. For each run, return the futures of the batches that have its messages."""
+        """Send the messages in batches. For each entry, return the futures of its batches.
+
+        The batch before them is among them if its first message did not fit there.
+        """
         topic, partition = tp
         batch = self.producer.create_batch()
         sent: list[Awaitable[Any]] = []

@@ -76,7 +76,7 @@ class KafkaStream:
         except FINAL as error:
             raise MessageRejected(f"Kafka rejected one of its outputs for good: {reason_of(error)}") from error
         except FAILURES as error:
-            raise BusError(f"no new producer of outputs could start: {reason_of(error)}") from error
+            raise BusError(f"Kafka accepted no outputs: {reason_of(error)}") from error
 
     async def _deliver_alone(self, partition: int, key: bytes, messages: Sequence[Dated]) -> None:
         """Deliver each message in a batch of its own, by a separate producer: a refusal does not affect other runs."""
@@ -156,7 +156,7 @@ class KafkaStream:
             try:
                 await new.start()
             except FAILURES as error:
-                raise BusError(f"Kafka accepted no outputs: {reason_of(error)}") from error
+                raise BusError(f"no new producer of outputs could start: {reason_of(error)}") from error
 
             self._sender = Sender(new, self._settings.max_output_bytes)
             with suppress(*FAILURES):

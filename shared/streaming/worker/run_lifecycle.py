@@ -80,8 +80,9 @@ class RunLifecycle:
         Returns
         -------
         int or None
-            The number of processes that began with the run's next event, including this one; 0 if it was counted
-            before. None if the run is a suspect and `alone` is not set; then nothing is counted.
+            The number of processes that have started to work on the run's next event, including this one. It is 0 if
+            this process was counted already. It is None, and nothing is counted, if `SUSPECT` processes have started
+            already and `alone` is not set.
         """
         if name in self._committer.attempted:
             return 0

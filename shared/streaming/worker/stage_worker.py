@@ -117,7 +117,10 @@ def all_admitted(records: Sequence[Record], stage: Stage, partitions: int, max_b
 
 @dataclass(frozen=True)
 class Received:
-    """A record, the number of the stretch of the log in which it was handed over, and the worker's time then."""
+    """A received record. `time` is the worker's clock at its receipt.
+
+    `epoch` is the number of its stretch: of the part of the log that was handed over without a gap.
+    """
 
     record: Record
     epoch: int

@@ -79,7 +79,7 @@ def test_an_event_has_happened_when_the_last_reader_is_through() -> None:
 
 def test_a_rejected_event_may_be_told_again_as_it_should_be() -> None:
     log = RunLog(OPENED)
-    with pytest.raises(LogViolation, match="job 1 started at 3 was never submitted"):
+    with pytest.raises(LogViolation, match="job 1, started at 3, neither waits nor runs"):
         log.check(told(JobStarted(time=3, job_number=1, processors=2)))
     assert log.time == 0
     log.check(told(JobSubmitted(time=2, job_number=1, requested_processors=2, requested_time=9)))

@@ -123,7 +123,7 @@ def test_a_broken_rule_is_rejected_and_the_replay_stops_with_it(
     envelopes = [Envelope(run=run, sequence=number, event=event) for number, event in enumerate(events)]
     publish(settings, "jobs", run, [envelope.model_dump_json().encode() for envelope in envelopes])
     (letter,) = dead_letters(settings, 1, reason="job 77")
-    assert letter["reason"] == "job 77 started at 1 was never submitted"
+    assert letter["reason"] == "job 77, started at 1, neither waits nor runs"
     assert (letter["stage"], letter["topic"]) == ("runtime_distribution", "jobs")
     # The log of the run is not what this replay would tell: it says so and stops.
     process = workers.replay(run, tmp_path / "decisions.jsonl", "--jobs", "5")

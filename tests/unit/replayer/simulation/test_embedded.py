@@ -66,9 +66,15 @@ def submitted(job_number: int = 1, processors: int = 1) -> JobSubmitted:
 @pytest.mark.parametrize(
     ("events", "reason"),
     [
-        ([JobStarted(time=5, job_number=17, processors=1)], "job 17 started at 5 was never submitted"),
-        ([JobEnded(time=5, job_number=17, run_time=3)], "job 17 ended at 5 was never submitted"),
-        ([submitted(), JobEnded(time=5, job_number=1, run_time=3)], "job 1 ended at 5 never started"),
+        (
+            [JobStarted(time=5, job_number=17, processors=1)],
+            "job 17, started at 5, neither waits nor runs",
+        ),
+        (
+            [JobEnded(time=5, job_number=17, run_time=3)],
+            "job 17, ended at 5, neither waits nor runs",
+        ),
+        ([submitted(), JobEnded(time=5, job_number=1, run_time=3)], "job 1, ended at 5, still waits"),
         ([submitted(), submitted()], "job 1 submitted at 5 is already waiting"),
         ([submitted(processors=300)], "job 1 requests 300 processors; the machine has 4"),
         ([POINT, SchedulingPoint(time=3)], "SchedulingPoint at 3 follows an event at 5: time went back"),
@@ -84,7 +90,10 @@ def test_a_rejected_event_stops_the_replay_with_its_reason(events: list[Event], 
 
 def test_what_a_decision_caused_is_checked_too() -> None:
     replay = EmbeddedReplay(OPENED, Told([POINT], caused=[JobStarted(time=5, job_number=9, processors=1)]), run="r")
-    with pytest.raises(ReplayError, match="event 2 of run 'r' was rejected: job 9 started at 5 was never submitted"):
+    with pytest.raises(
+        ReplayError,
+        match="event 2 of run 'r' was rejected: job 9, started at 5, neither waits nor runs",
+    ):
         replay.run_to_end()
 
 

@@ -356,7 +356,7 @@ def test_what_is_wrong_is_said_before_anybody_is_asked(tmp_path: Path) -> None:
 def test_what_is_sent_needs_a_folder(tmp_path: Path) -> None:
     (tmp_path / "pools.toml").write_text(POOLS)
     (tmp_path / "file").touch()
-    with pytest.raises(SettingsError, match="must be a folder"):
+    with pytest.raises(SettingsError, match="expected a folder, because lines arrive over HTTP"):
         Lines(FollowOptions(place=tmp_path / "file", pools=tmp_path / "pools.toml", token=TOKEN))
 
 

@@ -47,19 +47,19 @@ def test_a_new_job_is_one_that_neither_waits_nor_runs(jobs: JobsInSystem) -> Non
 
 def test_only_a_waiting_job_starts(jobs: JobsInSystem) -> None:
     assert jobs.require_waiting(started(1)) == submitted(1)
-    with pytest.raises(LogViolation, match="job 2 started at 20 runs already"):
+    with pytest.raises(LogViolation, match="job 2, started at 20, runs already"):
         jobs.require_waiting(started(2))
     for gone in (3, 4):
-        with pytest.raises(LogViolation, match=f"job {gone} started at 20 was never submitted"):
+        with pytest.raises(LogViolation, match=f"job {gone}, started at 20, neither waits nor runs"):
             jobs.require_waiting(started(gone))
 
 
 def test_only_a_running_job_ends(jobs: JobsInSystem) -> None:
     assert jobs.require_running(ended(2)) == RunningJob(submitted(2), started(2))
-    with pytest.raises(LogViolation, match="job 1 ended at 30 never started"):
+    with pytest.raises(LogViolation, match="job 1, ended at 30, still waits"):
         jobs.require_running(ended(1))
     for gone in (3, 4):
-        with pytest.raises(LogViolation, match=f"job {gone} ended at 30 was never submitted"):
+        with pytest.raises(LogViolation, match=f"job {gone}, ended at 30, neither waits nor runs"):
             jobs.require_running(ended(gone))
 
 
