@@ -19,7 +19,7 @@ LATELY = "now-7d", "now"
 
 SOURCE_UID = "victoria-metrics"
 WINDOWS = "6h,1d,7d"
-WHEN = "$cluster, ${__from:date:D MMM YYYY} to ${__to:date:D MMM YYYY}"
+WHEN = "${__from:date:D MMM YYYY} to ${__to:date:D MMM YYYY}"
 """Title of a dashboard's first row. It states the year, because a log may be of any year."""
 
 
@@ -67,7 +67,8 @@ def board(
     if of_runs:
         for label in ("begin", "end"):
             made = made.with_variable(hidden(label, time_ranges(",".join(WHERE)), label))
-        made = made.with_row(sdk.Row(WHEN))
+        of_one = "policy" in variables and not several
+        made = made.with_row(sdk.Row(f"$cluster{' under $policy' * of_one}, {WHEN}"))
     return made.annotation(_alerts())
 
 

@@ -93,16 +93,21 @@ def chart(
     flowing
         Whether values are of a time window, such as rates: then gaps stay gaps. Other values hold until the next
         sample, and are drawn as steps. A single point is drawn as a point.
+
+    The title names the window `$window` if a query sums over it. Then the legend has no last value: it is not that of
+    the run.
     """
     panel = timeseries.Panel().span_nulls(not flowing).fill_opacity(70 if stacked else 0)
     if not flowing:
         panel = panel.line_interpolation(LineInterpolation.STEP_AFTER)
     panel = panel.show_points(VisibilityMode.AUTO).line_width(0 if stacked else 2)
-    panel = panel.legend(legend([query.legend for query in queries]))
+    summed = any("[$window" in query.expr for query in queries)
+    beside = legend([query.legend for query in queries])
+    panel = panel.legend(beside.calcs([]) if summed else beside)
     panel = panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING))
     if stacked:
         panel = panel.stacking(common.StackingConfig().mode(StackingMode.NORMAL).group("A"))
-    panel = finished(panel, title, asks, queries, span)
+    panel = finished(panel, f"{title} (over $window)" if summed else title, asks, queries, span)
     if any(query.legend in BY_POLICY for query in queries):
         dashes = Override(id_val="custom.lineStyle", value={"fill": "dash", "dash": [10, 4]})
         panel = panel.override_by_regexp("/^.*:.*$/", [dashes])

@@ -122,6 +122,16 @@ def either(expr: str, label: str, below: str, above: str, by: str) -> str:
     return f"({low} or on ({by}) {high})"
 
 
+def interval(low: str, high: str, by: str) -> str:
+    """Return a query whose series have the label `interval`: the values of `low` and `high`, as `3 to 20`.
+
+    Series of `change` that have no value in `low` have the label `unknown`.
+    """
+    both = f"{spelt(low, 'low', by)} + on ({by}) group_left (high) (0 * {spelt(high, 'high', by)})"
+    joined = f'label_join({both}, "interval", " to ", "low", "high")'
+    return f'({joined} or on ({by}) label_set(change, "interval", "unknown"))'
+
+
 def composed(common: dict[str, str], value: str, labels: dict[str, str], by: str) -> str:
     """Return a query with the values of `value`, and each label of `labels` from its own query; joined by `by`.
 

@@ -10,7 +10,7 @@ from shadowtime.dashboards.screens.moments import rows
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.messages import DESCRIPTIONS, describe_drift
 
-ALL_HOLD = "None has failed, or no outcome is known yet: replay with --runtime experts or --wait-bound bmbp"
+NONE_FAILED = "none has failed; nothing is tested in the first 20 days"
 UNWATCHED = "No outcome of a prediction is known yet: replay with --runtime experts or --wait-bound bmbp"
 WORDS = {f"{of}: {what}": describe_drift(of, what) for of, what in DESCRIPTIONS}
 
@@ -27,12 +27,14 @@ def dashboard() -> Dashboard:
     now, ever = last(drifting), f"max_over_time({drifting}[$__range])"
     changed = f"1000 * (tlast_change_over_time({drifting}[$__range]) default tfirst_over_time({drifting}[$__range]))"
     by = "max by (failure, whose)"
+    lasts = f"{by} ({_described(f'{now} and {ever} > 0')})"
+    none = f'(label_set(max({ever}) == 0, "failure", "{NONE_FAILED}", "whose", "-"))'
     seen = (
         rows(
             "Predictions that do not hold, and since when",
-            Asks("Of what and of whom do predictions fail, since when, or until when did they?", empty=ALL_HOLD),
+            Asks("Of what and of whom do predictions fail, since when, or until when did they?", empty=UNWATCHED),
             [
-                Query(f"{by} ({_described(f'{now} and {ever} > 0')})", "lasts"),
+                Query(f"{lasts} or {none}", "lasts"),
                 Query(f"{by} ({_described(f'{changed} and {now} > 0')})", "since"),
                 Query(f"{by} ({_described(f'({changed} and {now} == 0) and {ever} > 0')})", "until"),
             ],

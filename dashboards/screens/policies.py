@@ -7,7 +7,19 @@ from grafana_foundation_sdk.models import dashboard as model
 
 from shadowtime.dashboards.empty_dashboard import Rows, board, with_panels
 from shadowtime.dashboards.panel_kinds import COUNT, DAYS, HOURS, Asks, columns
-from shadowtime.dashboards.queries import BASELINE, EVER, OTHERS, SEVERAL, Query, Runs, composed, either, last, spelt
+from shadowtime.dashboards.queries import (
+    BASELINE,
+    EVER,
+    OTHERS,
+    SEVERAL,
+    Query,
+    Runs,
+    composed,
+    either,
+    interval,
+    last,
+    spelt,
+)
 from shadowtime.dashboards.screens.moments import bars_by, matrix, rows, sentences, shares
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.distributions import HOUR_AND_EIGHT
@@ -70,7 +82,7 @@ def dashboard() -> Dashboard:
             Asks("Which policy is better than $baseline, by how much, and at what price?", empty=ALONE),
             Query(
                 _verdict(),
-                "{{policy}}: mean wait {{percent}} % {{than}} than under $baseline (95 %: {{low}} to {{high}}), "
+                "{{policy}}: mean wait {{percent}} % {{than}} than under $baseline (95 %: {{interval}}), "
                 "{{chance}}; longest wait {{hours}} h {{longest}}.",
             ),
         ),
@@ -179,8 +191,9 @@ def _verdict() -> str:
     labels = {
         "percent": spelt("round(100 * abs(change)) + 0", "percent", "policy"),
         "than": either("change", "than", "shorter", "longer", "policy"),
-        "low": _if_known(spelt("round(100 * (abs(change) - half)) + 0", "low", "policy"), "low", "?"),
-        "high": _if_known(spelt("round(100 * (abs(change) + half)) + 0", "high", "policy"), "high", "?"),
+        "interval": interval(
+            "round(100 * (abs(change) - half)) + 0", "round(100 * (abs(change) + half)) + 0", "policy"
+        ),
         "chance": _if_known(
             either("half - abs(change)", "chance", "more than chance", "may be chance", "policy"), "chance", UNKNOWN
         ),

@@ -46,9 +46,9 @@ def dashboard() -> Dashboard:
             [Query(SEVERAL.of(names.QUEUED_JOBS, queue="$queue"))],
         ),
         chart(
-            "Why jobs wait",
-            Asks("For which reason do jobs wait? All policies that are chosen together, first reason that applies."),
-            [Query(f"sum by (reason) ({SEVERAL.of(names.WAITING_REASONS)})", "{{reason}}")],
+            "Why jobs wait (mean of the policies)",
+            Asks("For which reason do jobs wait? Jobs by the first reason that applies."),
+            [Query(f"sum by (reason) ({_reasons()}) / scalar(count(count by (policy) ({_reasons()})))", "{{reason}}")],
             stacked=True,
         ),
         chart(
@@ -57,13 +57,13 @@ def dashboard() -> Dashboard:
             [Query(f"{SEVERAL.of(names.LONGEST_WAIT)} / 3600")],
         ),
         chart(
-            "Mean wait of the jobs that ended",
+            "Mean wait of ended jobs",
             Asks("When did jobs wait long? Over the time chosen above (sums over).", HOURS, "No job ended in it"),
             [Query(f"{SEVERAL.grown(names.WAIT_SUM)} / {SEVERAL.grown(names.JOBS)} / 3600")],
             flowing=True,
         ),
         chart(
-            "Mean slowdown of the jobs that ended",
+            "Slowdown of ended jobs",
             Asks("When did short jobs wait long? Over the time chosen above.", empty="No job ended in it"),
             [Query(f"{SEVERAL.grown(names.SLOWDOWN_SUM)} / {SEVERAL.grown(names.JOBS)}")],
             flowing=True,
@@ -158,6 +158,10 @@ def _table() -> table.Panel:
     for column in ("busy, mean", "busy, end", "utilization"):
         panel = gauge(panel, column)
     return panel
+
+
+def _reasons() -> str:
+    return SEVERAL.of(names.WAITING_REASONS)
 
 
 def _capacity() -> str:

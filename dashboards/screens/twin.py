@@ -4,7 +4,7 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from shadowtime.dashboards.empty_dashboard import Panel, Rows, board, with_panels
 from shadowtime.dashboards.panel_kinds import COUNT, DAYS, HOURS, REAL, Asks, chart, target
-from shadowtime.dashboards.queries import Query, composed, either, spelt
+from shadowtime.dashboards.queries import Query, composed, either, interval, spelt
 from shadowtime.dashboards.screens.moments import rows, sentences
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.distributions import HOUR_AND_EIGHT
@@ -33,7 +33,7 @@ def dashboard() -> Dashboard:
             Asks("Which shadow is better than the real cluster, by how much, and is that known?", empty=NO_DAY),
             Query(
                 _verdict(),
-                "{{shadow}}: mean wait {{percent}} % {{than}} than really (95 %: {{low}} to {{high}}); "
+                "{{shadow}}: mean wait {{percent}} % {{than}} than really (95 %: {{interval}}); "
                 "{{real}}; {{jobs}} jobs compared.",
             ),
         ),
@@ -149,10 +149,11 @@ def _lately(metric: Metric, **labels: str) -> str:
 
 
 def _beside_real(title: str, asks: Asks, metric: Metric, divisor: str = "", **labels: str) -> Panel:
-    """Return the chart of each shadow, and of what really happened: of the shadows that differ in it, the mean."""
+    """Return the chart of each shadow, and of what really happened, from the shadow that has compared the most jobs."""
+    most = f"topk(1, {_of(names.TWIN_JOBS, shape='all')})"
     queries = [
         Query(_short(f"{_of(metric, of='shadow', **labels)}{divisor}"), ONE),
-        Query(f"avg({_of(metric, of='real', **labels)}){divisor}", REAL),
+        Query(f"max({_of(metric, of='real', **labels)} and on (shadow) {most}){divisor}", REAL),
     ]
     return target(chart(title, asks, queries), REAL)
 
@@ -168,15 +169,13 @@ def _verdict() -> str:
     labels = {
         "percent": spelt("round(100 * abs(change)) + 0", "percent", "shadow"),
         "than": either("change", "than", "shorter", "longer", "shadow"),
-        "low": _bound("low", "lower", "upper"),
-        "high": _bound("high", "upper", "lower"),
+        "interval": interval(_toward("lower", "upper"), _toward("upper", "lower"), "shadow"),
         "real": either(f"sure - {REAL_FROM}", "real", "not known to be real yet", "the difference is real", "shadow"),
         "jobs": spelt("compared", "jobs", "shadow"),
     }
     return f"sort({composed(common, 'change', labels, 'shadow')})"
 
 
-def _bound(label: str, bound: str, opposite: str) -> str:
-    """Return the query for a bound of the interval, in the direction that the sentence names; `?` if it is unknown."""
-    percent = f"round(100 * ((0 * (change < 0) - {opposite}) or {bound})) + 0"
-    return f'({spelt(percent, label, "shadow")} or on (shadow) label_set(change, "{label}", "?"))'
+def _toward(bound: str, opposite: str) -> str:
+    """Return the query for a bound of the interval in per cent, in the direction that the sentence names."""
+    return f"round(100 * ((0 * (change < 0) - {opposite}) or {bound})) + 0"

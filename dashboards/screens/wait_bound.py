@@ -4,7 +4,7 @@ from grafana_foundation_sdk.builders import table
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from shadowtime.dashboards.empty_dashboard import Rows, board, mark, with_panels
-from shadowtime.dashboards.panel_kinds import COUNT, DAYS, HOURS, Asks, band, chart, dots, fixed, target
+from shadowtime.dashboards.panel_kinds import COUNT, DAYS, HOURS, Asks, Override, band, chart, dots, fixed, target
 from shadowtime.dashboards.queries import ONE, Query, last
 from shadowtime.dashboards.screens.moments import against, rows
 from shadowtime.shared import metric_names as names
@@ -170,4 +170,5 @@ def _table(queue: dict[str, str]) -> table.Panel:
         dict.fromkeys(("coverage", "of the last 1,000", "band, low", MARGIN), "percentunit")
         | {"quantile": "string", "bounded starts": COUNT, "RMS above waits": DAYS},
     )
-    return against(panel, MARGIN, 0.0)
+    finer = panel.override_by_name(MARGIN, [Override(id_val="decimals", value=2)])
+    return against(finer, MARGIN, 0.0)

@@ -18,6 +18,10 @@ RESAMPLES = 4_000
 
 CONFIDENCE = 0.95
 
+MOST_ERRORS = 100.0
+"""Largest half width of an interval, in standard errors. Heavy tails reach 20. If the draws deviate more, nearly all
+that there is lies in one block, and the data have no interval."""
+
 ROUNDING = 1e-9
 """A spread below this share of its reference counts as a rounding error."""
 
@@ -93,8 +97,10 @@ def ratio_over_time(over: Floats, under: Floats, times: Integers, key: int) -> I
     known = errors > ROUNDING * error[0]
     off = np.full(len(means), np.inf)
     off[known] = np.abs(means[known] - mean) / errors[known]
-    reach = float(np.quantile(off, CONFIDENCE, method="higher") * error[0])
-    return Interval(mean, mean - reach, mean + reach) if np.isfinite(reach) else Interval(mean, None, None)
+    reach = float(np.quantile(off, CONFIDENCE, method="higher"))
+    if reach > MOST_ERRORS:
+        return Interval(mean, None, None)
+    return Interval(mean, mean - reach * float(error[0]), mean + reach * float(error[0]))
 
 
 def _with_errors(sums: FloatTable, counts: FloatTable) -> tuple[Floats, Floats]:

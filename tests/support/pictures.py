@@ -67,7 +67,7 @@ COLUMNS = 80
 WIDTH = 1_280
 SPEED = 20_000
 SAID = ("--policy", "best", "--runtime", "empirical", "--adjustment", "auto", "--wait-bound", "bmbp")
-JOBS = 1_000
+JOBS = 5_000
 """Jobs of the log that the dashboards show."""
 
 POLICIES = {"fcfs": "fcfs", "easy": "easy", "best": "best", "cautious": BEST}

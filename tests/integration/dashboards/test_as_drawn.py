@@ -51,4 +51,4 @@ def test_figures_and_sentences_are_read_as_they_are(drawn: dict[str, dict[str, A
     assert "none waits" in drawn["scheduler"]["Job waiting longest"]["text"]
     assert "fcfs: mean wait" in drawn["policies"]["In words"]["text"]
     assert "the difference is real" in drawn["twin"]["In words"]["text"]
-    assert "too few processors free" in drawn["scoreboard"]["Why jobs wait"]["text"]
+    assert "too few processors free" in drawn["scoreboard"]["Why jobs wait (mean of the policies)"]["text"]

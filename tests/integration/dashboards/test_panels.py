@@ -22,14 +22,13 @@ from tests.support.metric_store import write
 from tests.support.server_control import flush
 
 NEEDS_MORE = {
-    "Predictions that do not hold, and since when",
     "Who decides",
     "Hidden state",
     "Candidates by raw probability",
     "Raw probability: stated and observed",
     "Calibration error",
     "Brier score",
-    "Risk of the starts that were risked",
+    "Risk of the starts that were risked (over $window)",
 }
 """Panels of `tuned` or `hmm`, or of more candidates than so few jobs have."""
 
@@ -129,7 +128,7 @@ def test_the_sentence_has_the_figures_of_the_scores(filled: Filled) -> None:
         change = other.mean_wait / base.mean_wait - 1
         assert int(labels["percent"]) == pytest.approx(abs(100 * change), abs=0.501)
         assert labels["than"] == ("shorter" if change < 0 else "longer")
-        assert (labels["low"], labels["high"], labels["chance"]) == ("?", "?", "too few batches to know chance")
+        assert (labels["interval"], labels["chance"]) == ("unknown", "too few batches to know chance")
         assert float(labels["hours"]) == pytest.approx(abs(other.max_wait - base.max_wait) / 3_600, abs=0.0501)
         assert set(re.findall(r"\{\{(\w+)\}\}", query.legend)) == set(labels)
 
@@ -165,8 +164,8 @@ def test_an_interval_is_that_of_students_t_and_is_left_out_for_less_than_three_b
     (row,) = answered(filled.store, query_of("policies", "In words"), chosen, start, start + 5 * day)
     change = 100 * (30 * 3_600 / 50) / (1e6 / 10)
     assert row["metric"]["percent"] == str(round(change))
-    assert row["metric"]["low"] == str(round(change - 100 * width["other"] / 1e5))
-    assert row["metric"]["high"] == str(round(change + 100 * width["other"] / 1e5))
+    low, high = (round(change + sign * 100 * width["other"] / 1e5) for sign in (-1, 1))
+    assert row["metric"]["interval"] == f"{low} to {high}"
     assert row["metric"]["chance"] == "more than chance"
     assert (row["metric"]["hours"], row["metric"]["longest"]) == ("1", "shorter")
 

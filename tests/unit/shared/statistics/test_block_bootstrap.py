@@ -51,6 +51,14 @@ SERIES: dict[str, Series] = {
 }
 
 
+def test_there_is_no_interval_if_nearly_all_lies_in_one_block() -> None:
+    """An interval of the twin was -919172 to 920187 %."""
+    sums = np.concatenate((np.full(90, 1.0), np.full(10, 1e6))) + np.arange(100) * 1e-4
+    found = ratio_over_time(sums, np.ones(100), np.arange(100), key=7)
+    assert (found.low, found.high) == (None, None)
+    assert found.mean == pytest.approx(sums.mean())
+
+
 @pytest.mark.parametrize("kind", SERIES)
 def test_95_of_100_intervals_hold_the_mean(kind: str) -> None:
     held = 0
