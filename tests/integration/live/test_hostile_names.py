@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from io import StringIO
 
 import pytest
@@ -16,6 +15,7 @@ from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.processes import command_line as services
 from shadowtime.services.processes.ask.questions import Answer, Question
 from shadowtime.services.processes.ask.tables import answer_table
+from shadowtime.shared.cli.command_line import run_command
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import SettingsError
 from tests.support.live_logs import HOSTILE
@@ -51,9 +51,8 @@ def test_errors_are_one_line(
         raise SettingsError(f"there is no cluster 'kth'; known: {HOSTILE}")
 
     monkeypatch.setattr(entry, "app", fail)
-    main: Callable[[], None] = entry.main  # type: ignore[attr-defined]
     with pytest.raises(SystemExit):
-        main()
+        run_command(entry)
     (line,) = capsys.readouterr().err.splitlines()
     assert line.isprintable()
 
