@@ -274,7 +274,7 @@ def _unless_withdrawn(bound: WaitBound, doubt: BoundDoubt | None) -> WaitBound:
     """Return the bound; without its seconds, and with the reason, if the waiting jobs show that it cannot hold."""
     if doubt is None or not doubt.withdrawn:
         return bound
-    reason = f"withdrawn: {doubt.outwaited:,} of {doubt.waiting:,} waiting jobs have waited longer than their bounds"
+    reason = f"withdrawn: {doubt.outwaited:,} of {doubt.waiting:,} waiting jobs are past their bound"
     return bound.replaced(bound=None, reason=reason, starts_within=())
 
 

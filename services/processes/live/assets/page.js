@@ -203,7 +203,7 @@ function figures(state, clock) {
 // The bound that was stated last, and how many waiting jobs have waited longer already: red from 5 % of them on.
 function comes(bound) {
   const doubt = bound.doubt;
-  const more = doubt && doubt.outwaited ? `${count(doubt.outwaited)} of ${count(doubt.waiting)} waiting have waited longer than their bounds` : "";
+  const more = doubt && doubt.outwaited ? `${count(doubt.outwaited)} of ${count(doubt.waiting)} waiting are past their bound` : "";
   if (doubt?.withdrawn) return ["no bound", `withdrawn: ${more}`, "late"];
   const share = `with ${+(100 * bound.quantile).toFixed(2)} %${bound.young ? ", young" : ""}`;
   return [`waits ≤ ${duration(bound.bound)}`, more ? `${share}; ${more}` : `${share}, the last known`, doubt?.high ? "late" : ""];

@@ -562,7 +562,7 @@ def test_a_bound_that_too_many_have_outwaited_is_withdrawn(reader: MemoryReader)
     waiting: list[Event] = [JobSubmitted(time=90, job_number=number, requested_processors=4) for number in range(20)]
     asyncio.run(write(reader, "kth/jam", "kth", 90, *waiting, SchedulingPoint(time=95)))
     answer = ask(reader, run="kth/jam")
-    reason = "withdrawn: 20 of 20 waiting jobs have waited longer than their bounds"
+    reason = "withdrawn: 20 of 20 waiting jobs are past their bound"
     assert (answer.bounds[0].bound, answer.bounds[0].reason, answer.outwaited) == (None, reason, (20,))
     asyncio.run(write(reader, "jam/1", "jam", 90, *waiting, SchedulingPoint(time=95)))
     (offer,) = offered(reader, cluster=("jam",)).offers
