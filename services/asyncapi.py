@@ -9,32 +9,35 @@ from shadowtime.shared.stages import DEAD_LETTERS, FLOW, JOBS
 
 TEMPLATE = "#/components/schemas/{model}"
 
-RULES = """Job events of batch machines, enriched stage by stage. Operations are those of an application beside \
-Shadowtime: it may receive every topic, and send `jobs` for runs of its own.
+RULES = """Job events of batch machines, enriched stage by stage. The operations are those of an external application: \
+it may receive every topic, and send the events of its own runs to `jobs`.
 
-Time: whole seconds on the cluster's own time line; `unix_start` of `ClusterOpened` is the Unix time of its second \
-0. Durations are seconds, sizes processors, probabilities and shares 0 to 1. Fields without a value are left out.
+Units: times are whole seconds on the cluster's own time line; `unix_start` of `ClusterOpened` is the Unix time of its \
+second 0. Durations are in seconds, sizes in processors; probabilities and shares are 0 to 1. Fields without a value \
+are omitted.
 
-Place: every topic has the same number of partitions, and a run lies on partition CRC-32(run, as UTF-8) modulo \
-that number of each. Its name is the key. Runs of one partition mix.
+Partitions: every topic has the same number N of partitions. The key of a message is the name of its run. A run is on \
+partition CRC-32(name in UTF-8) modulo N of every topic. Messages of several runs alternate on a partition.
 
-Order and delivery: each topic carries the whole log of every run, one message per `sequence`, from 0 without \
-holes. Delivery is at least once: after a failure messages come again, the same and in the same order. A receiver \
-drops those of a run whose `sequence` is not above the last one that it took, and has each exactly once, in order."""
+Order and delivery: each topic except `dead-letters` has the whole log of every run, one message for each `sequence`, \
+from 0 on without gaps. Delivery is at least once: after a failure, messages are sent again, unchanged and in the same \
+order. For each run, a receiver drops a message whose `sequence` is not above that of the last accepted message. It \
+then handles each message exactly once, in order."""
 
 SENDING = """Envelope 0 of a run is `ClusterOpened`, the last one `ClusterClosed`. Time does not go back. Events of \
-one instant come as `JobEnded`, `JobSuspended`, `JobWithdrawn`, `CapacityChanged`, `JobResumed`, `JobChanged`, \
-`JobSubmitted`, `JobExpected`, one `SchedulingPoint`, `JobStarted`; a late event bears its own time as `happened`, \
-a job its own `eligible_time`. In the mode `recorded` the sender tells what its machine did, and \
-decisions are advice; in the mode `closed` it waits for the `Decided` under the sequence of each `SchedulingPoint`, \
-tells its kills and starts, and ends jobs at their limits. Send with acks=all, one producer for a run. What is no \
-such message, or not the next of its run, is a dead letter; an event that contradicts those before it is `Rejected` \
-in its place, changes nothing, and is a dead letter too."""
+one instant are in this order: `JobEnded`, `JobSuspended`, `JobWithdrawn`, `CapacityChanged`, `JobResumed`, \
+`JobChanged`, `JobSubmitted`, `JobExpected`, one `SchedulingPoint`, `JobStarted`. An event that is reported late has \
+its true time as `happened`. A job whose wait begins at another time than `time` has it as `eligible_time`. In mode \
+`recorded`, the sender reports what its machine did, and decisions are advice. In mode `closed`, the sender waits for \
+the `Decided` with the `sequence` of each `SchedulingPoint`. It then sends the events of the decided kills and starts, \
+and ends jobs at their limits. Send with acks=all, and with one producer for each run. A message that is invalid, or \
+not the next of its run, is copied to `dead-letters`. An event that contradicts earlier events changes nothing: a \
+`Rejected` replaces it, and it is copied to `dead-letters`, too."""
 
 EDGES_TOLD = """Edges of the bins of `RunTimePrediction.histogram`, in seconds: `histogram[i]` is the probability \
-of a run time above edge i and up to edge i + 1; bin 0 has edge 0 too, and counts as 1 second. Within a bin the \
-logarithm of the run time is uniform. No bin is open: the last edge is beyond the longest time that a message can \
-carry. Bins that a histogram leaves out at its end have probability 0; its sum may differ from 1 by rounding."""
+of a run time above edge i and up to edge i + 1. Bin 0 includes edge 0, and all its run times count as 1 second. In each \
+other bin, the logarithm of the run time is uniform. The last edge is beyond the longest time that a message can have. \
+Bins that are omitted at the end of a histogram have probability 0; its sum may differ from 1 by rounding."""
 
 
 def document() -> dict[str, Any]:
@@ -45,7 +48,7 @@ def document() -> dict[str, Any]:
     """
     envelope = Envelope.model_json_schema(ref_template=TEMPLATE, mode="serialization")
     schemas = envelope.pop("$defs")
-    writers = {stage.writes: stage.name for stage in STAGES} | {JOBS: "the replayer, or whoever tells of a machine"}
+    writers = {stage.writes: stage.name for stage in STAGES} | {JOBS: "the source of the run, such as the replayer"}
     return {
         "asyncapi": "3.0.0",
         "info": {
@@ -56,7 +59,7 @@ def document() -> dict[str, Any]:
         },
         "defaultContentType": "application/json",
         "channels": {topic: _channel(topic, f"Written by {writers[topic]}.") for topic in FLOW}
-        | {DEAD_LETTERS: _channel(DEAD_LETTERS, "Messages that no stage could use; the headers say why.")},
+        | {DEAD_LETTERS: _channel(DEAD_LETTERS, "Messages that a stage could not use; the headers have the reason.")},
         "operations": {
             f"receive-{topic}": {"action": "receive", "channel": {"$ref": f"#/channels/{topic}"}}
             for topic in (*FLOW, DEAD_LETTERS)
@@ -65,7 +68,7 @@ def document() -> dict[str, Any]:
             f"send-{JOBS}": {
                 "action": "send",
                 "channel": {"$ref": f"#/channels/{JOBS}"},
-                "summary": "Tell the events of a run of your own.",
+                "summary": "Send the events of your own run.",
                 "description": SENDING,
             }
         },
@@ -94,7 +97,7 @@ def document() -> dict[str, Any]:
                             for name in ("stage", "topic", "partition", "offset", "reason", "bytes")
                         },
                     },
-                    "payload": {"description": "the message as it came"},
+                    "payload": {"description": "the message as received"},
                 },
             },
         },
@@ -127,5 +130,5 @@ def _of_source(envelope: dict[str, Any]) -> dict[str, Any]:
         "discriminator": {"propertyName": "kind", "mapping": kinds},
         "oneOf": [{"$ref": ref} for ref in kinds.values()],
     }
-    description = "An event of a run as its source tells it; `run` is its key in Kafka."
+    description = "An event of a run as its source sends it; `run` is its key in Kafka."
     return envelope | {"title": "SourceEnvelope", "description": description, "properties": properties}

@@ -44,8 +44,8 @@ def canonical(option: str, spec: str) -> str:
 def configure(policy: str, runtime: str | None = None, adjustment: str | None = None) -> Configuration:
     """Return the full configuration of a policy's SPEC.
 
-    A SPEC that names its own predictor or adjustment overrides `runtime` and `adjustment`. Where neither names a
-    predictor, the policy plans with its own default.
+    The keys `runtime` and `adjustment` of the SPEC override the arguments of these names. If both lack a predictor, the
+    policy uses its default predictor.
 
     >>> configure("easy-sjbf:runtime=last-two,fallback=incremental")
     Configuration(policy='easy-sjbf(fallback=incremental)', runtime='last-two', adjustment='none')
@@ -109,7 +109,7 @@ class SpecKey(NamedTuple):
 def entries() -> Iterator[tuple[str, str, str, list[SpecKey]]]:
     """Yield the option, name, description and keys of every policy, predictor, adjustment and wait bound."""
     for name, spec in RECOMMENDED.items():
-        yield "policy", name, f"What the project recommends{AIMS[name]}: {spec}", []
+        yield "policy", name, f"The policy that the project recommends{AIMS[name]}: {spec}", []
     for option, registry in REGISTRIES.items():
         for name, chosen in sorted(registry.classes.items()):
             keys = [

@@ -1,6 +1,6 @@
 """Calibrated probabilities that a job is cut at a request: its own, or another that it could have asked for.
 
-A predicted histogram cannot tell an end at the request from an end just before it, and its tail may be wrong. So each
+A predicted histogram does not separate ends at the request from ends just before it, and its tail may be wrong. So each
 histogram is spread within its bins like the run times of the user (`ensembles/within_bins.py`). Then the record of past
 predictions of the run corrects it (docs/algorithms.md#risk-of-being-cut).
 """
@@ -31,13 +31,13 @@ KNOTS: Final = np.array([0, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3,
 """Stated risks at which predictions are compared with outcomes. Between them the correction is linear."""
 
 PRIOR: Final = 10.0
-"""Pseudo-counts of outcomes as stated at each knot, so that a few jobs change little."""
+"""Pseudo-count of outcomes that agree with the stated risk, at each knot, so that a few jobs change little."""
 
 KEPT: Final = 0.998
 """Factor on the counts of a knot with each job that counts there, so that about the last 500 count."""
 
 REMEMBERED: Final = 20
-"""Number of the user's last jobs that shape the distribution within bins; `RECENCY` leaves no weight to others."""
+"""Number of the user's last jobs that shape the distribution within bins. By `RECENCY`, older jobs hardly count."""
 
 MAX_USERS: Final = 5_000
 MAX_PENDING: Final = 5_000
@@ -50,7 +50,7 @@ PRICE: Final = Price(MAX_USERS * (40 * REMEMBERED + 600) + MAX_PENDING * 4_000, 
 
 
 MINUTE: Final = 60
-"""Requests are in whole minutes."""
+"""Unit of the requests at knots, in seconds."""
 
 
 @kernel
@@ -115,7 +115,7 @@ class RiskRecord:
         self._counts, self._excess = np.zeros(len(KNOTS)), np.zeros(len(KNOTS))
 
     def corrected(self) -> Floats:
-        """Return the corrected risk at each knot. It never falls with the stated one."""
+        """Return the corrected risk at each knot. It never falls as the stated risk rises."""
         from scipy.optimize import isotonic_regression  # here: the import is slow, and only advice needs it
 
         weights = self._counts + PRIOR
@@ -137,7 +137,7 @@ class RiskRecord:
 
 
 class CutRisk:
-    """The risk of one job of being cut, as a function of the time that it asks for. It never rises with that time."""
+    """The risk of a job of being cut, as a function of its request. It never rises as the request rises."""
 
     def __init__(self, fine: Floats, prediction: RunTimePrediction, request: int, records: "CutRisks") -> None:
         self._fine, self._request = fine, float(request)
@@ -148,8 +148,8 @@ class CutRisk:
     def of(self, time: float) -> float:
         """Return the probability that the job runs longer than `time`, in seconds.
 
-        No outcome tells how long a job would have run that was cut. So beyond the request, the tail of the predicted
-        histogram is the only source, and no record corrects it.
+        The full run time of a job that was cut is unknown. So beyond the request, the tail of the predicted histogram
+        is the only source, and no record corrects it.
         """
         if time < self._request:
             stated = risk_within(self._fine, float(time), self._request)
@@ -170,9 +170,9 @@ class CutRisk:
 class CutRisks:
     """The record of predictions of one run, from which the risks of new jobs are corrected.
 
-    Two records are kept. The first compares the stated risk at a job's own request with whether it was cut there. The
-    second is for shorter requests: it compares each risk with whether the job ran longer than the request with this
-    risk, of those jobs whose own risk is smaller. A job counts when it ends, by what was stated at its submission.
+    Two records are kept. The first compares the stated risk at a job's own request with whether the job was cut there.
+    The second is for shorter requests. At each knot, it compares the risk with whether the job ran longer than the
+    request that has this risk. A job counts when it ends, by its prediction at submission.
 
     Nothing is learned before the first prediction with a histogram, and nothing from a job without a request.
 
@@ -211,7 +211,8 @@ class CutRisks:
     def longest(self, job: JobSubmitted) -> int:
         """Return the longest request so far in the job's pool, partition and queue, in seconds; 0 if there is none.
 
-        What the job leaves open can be any. The limit of the partition is not below the result. O(places).
+        A pool, partition or queue that the job does not name matches all. The partition's limit is at least the result.
+        O(places).
         """
         own = _place(job)
         fits = (

@@ -21,7 +21,7 @@ class EmpiricalSettings(WindowSettings):
     """Settings of `Empirical`."""
 
     prior: float = Field(
-        2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs in that of the user"
+        2.0, ge=1e-9, le=1e6, description="weight of the histogram of all jobs in that of the user, in pseudo-counts"
     )
     forgetting: float = Field(
         0.0, ge=0, lt=1, description="share of the weight of all earlier jobs that each ended job removes"
@@ -65,15 +65,18 @@ class EmpiricalRequestSettings(WindowSettings):
     """Settings of `EmpiricalRequest`."""
 
     prior: float = Field(
-        2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs with similar request and size"
+        2.0,
+        ge=1e-9,
+        le=1e6,
+        description="weight of the histogram of all jobs with similar request and size, in pseudo-counts",
     )
-    recency: float = Field(0.95, gt=0, le=1, description="factor for each job of the user that ended since")
+    recency: float = Field(0.95, gt=0, le=1, description="factor on a job's weight for each later job of the user")
     request: float = Field(0.1, ge=0, le=1, description=LIKE.format("request"))
     processors: float = Field(0.3, ge=0, le=1, description=LIKE.format("number of processors"))
     executable: float = Field(0.1, ge=0, le=1, description=LIKE.format("executable"))
-    spread: float = Field(0.05, ge=0, le=0.5, description="share of a job's weight in either neighbouring bin")
+    spread: float = Field(0.05, ge=0, le=0.5, description="share of a job's weight in each neighbouring bin")
     scaled: bool = Field(
-        True, description="whether a run time under another request counts in proportion to the request"
+        True, description="whether run times of jobs with another request are scaled by the ratio of the requests"
     )
     forgetting: float = Field(
         0.005, ge=0, lt=1, description="share of the weight of earlier jobs of a class that each ended job removes"

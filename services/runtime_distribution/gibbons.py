@@ -35,7 +35,7 @@ Key = tuple[int, ...]
 class GibbonsSettings(RememberingSettings):
     """Settings of `Gibbons`."""
 
-    degree: int = Field(1, ge=1, le=2, description="of the regressions: 1 as Smith et al. have them, 2 as Gibbons has")
+    degree: int = Field(1, ge=1, le=2, description="degree of the regressions: 1 as in Smith 1999, 2 as in Gibbons 1997")
 
 
 class RangeSums:
@@ -187,14 +187,15 @@ class Gibbons(WindowedPredictor):
         self, job: RememberedJob, keys: tuple[Key, ...], elapsed: int
     ) -> tuple[list[dict[int, RangeSums]], list[int]]:
         """Return the ranges of each group, from the jobs that ran longer than `elapsed`, and their least run time."""
-        if not elapsed:  # also jobs of 0 seconds, which no running job resembles
+        if not elapsed:  # includes jobs of 0 seconds, which do not resemble a running job
             return [self._sums.get(key, {}) for key in keys], [1] * len(keys)
         sums, least = longer_than(elapsed, job.user_id, job.executable_number, self._table, len(self.jobs))
         ranges_of = [{number: RangeSums(*row) for number, row in enumerate(group) if row[0]} for group in sums.tolist()]
         return ranges_of, least.tolist()
 
     def _estimate(self, ranges: dict[int, RangeSums], processors: int) -> tuple[float, int] | None:
-        """Return the mean of the range, else the regression over all ranges, each with its number of jobs."""
+        """Return the mean of the range, else the regression over all ranges, and the number of jobs; None without both.
+        """
         own = ranges.get(range_of(processors))
         if own is not None and own.count >= MIN_ENDED:
             return own.run_times / own.count, own.count

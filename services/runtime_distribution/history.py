@@ -15,7 +15,7 @@ UNKNOWN = -1
 
 
 class RememberedJob(NamedTuple):
-    """The known facts about a job; times in seconds. A field that the log does not give is `UNKNOWN`."""
+    """The known facts about a job; times in seconds. A field that the log does not have is `UNKNOWN`."""
 
     run_time: int
     requested_time: int
@@ -52,7 +52,7 @@ def remembered(job: JobSubmitted, run_time: int = UNKNOWN) -> RememberedJob:
 class RememberingSettings(RunTimeSettings):
     """Settings of all predictors that store jobs."""
 
-    history: int = Field(20_000, ge=1, le=200_000, description="ended jobs that are remembered, the last ones")
+    history: int = Field(20_000, ge=1, le=200_000, description="last ended jobs that are remembered")
 
     def price(self) -> Price:
         """Return the price of the remembered jobs, with sums or sorted lists by class."""
@@ -83,7 +83,7 @@ class WindowedPredictor(Revisable, Predictor[JobSubmitted, int, RunTimePredictio
         """Return the groups that the job changes when it is added or removed."""
 
     def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
-        """Return the point of a prediction that depends on the job's own groups alone, as the time passes."""
+        """Return the prediction. It changes only with the job's own groups, and not with the time that the job runs."""
         return PointOutlook.of(self.predict_one(x, elapsed), self.groups_of(remembered(x)))
 
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:

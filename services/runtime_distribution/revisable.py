@@ -1,4 +1,4 @@
-"""Predictions that can be made anew: when what is learned, or the time that a job runs, can change a prediction."""
+"""Predictions that can be made anew, and what can change them: learned jobs, and the time that a job has run."""
 
 import math
 from abc import ABC, abstractmethod
@@ -111,7 +111,7 @@ class Conditioned(Revisable):
 
     @property
     def steps(self) -> int:
-        """Upper limit of the work of one prediction, in steps: the same for all, as a `Price` limits whole messages."""
+        """Upper limit of the work of one prediction, in steps. A `Price` limits whole messages, so it is a constant."""
         return 1_000_000
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:

@@ -73,7 +73,7 @@ def of_adjustment(run_time: int, requested_time: int, adjusted_time: int) -> lis
 
 
 def of_forecast(forecast: int, wait: int) -> Outcome:
-    """Return the statistic of forecasts, and the error of one: |forecast - wait| / (forecast + wait), 0 if both are 0.
+    """Return the forecasts' statistic, and a relative error: |forecast - wait| / (forecast + wait); 0 if both are 0.
 
     >>> of_forecast(100, 100)[1], of_forecast(0, 60)[1], of_forecast(30, 10)[1]
     (0.0, 1.0, 0.5)

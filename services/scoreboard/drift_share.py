@@ -24,7 +24,9 @@ TRACED = 0.3
 
 
 class EDetector:
-    """E-detector of a mean above its limit. The evidence is the summed capital of its bets.
+    """E-detector of a mean above its limit.
+
+    The evidence is the capital of its bets, summed over their first steps and averaged over their sizes.
 
     O(1) for each value, constant memory.
 

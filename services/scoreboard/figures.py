@@ -92,7 +92,7 @@ def _outcomes(tally: Tally, sampling: Sampling) -> Samples:
     ):
         yield metric, (), summary[field]
 
-    for share, wait in zip(QUANTILES, sampling.waits.quantiles(QUANTILES), strict=False):  # no job has ended yet
+    for share, wait in zip(QUANTILES, sampling.waits.quantiles(QUANTILES), strict=False):  # none before a job has ended
         yield names.WAIT_QUANTILE, (f"{share:g}",), wait
     for owner, (ended, total) in sampling.groups.largest():
         yield names.OWNER_JOBS, (owner,), ended

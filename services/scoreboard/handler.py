@@ -155,7 +155,7 @@ class Scoreboard(StageHandler):
             self.tally.happenings["told_late"] += 1
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
-        """Record the start for the calibration."""
+        """Record the start for the calibration and the prediction workload."""
         if started.happened is not None:
             self._count_late(started)
         self.tally.workload.start(started.job_number)
@@ -269,5 +269,5 @@ class Scoreboard(StageHandler):
 
 
 def assumed(prediction: RunTimePrediction | None, job: JobSubmitted) -> float | None:
-    """Return the predicted run time of a job in seconds, without a prediction its request; None if it has neither."""
+    """Return the predicted run time of a job in seconds, or its request without a prediction; None without both."""
     return job.requested_time if prediction is None else prediction.point

@@ -31,8 +31,6 @@ class Sampling:
 
     Samples are due at whole multiples of `every` seconds on the cluster's time line, and at the end. A sample covers
     all events up to its own time.
-
-    Two samples are `every` seconds apart.
     """
 
     def __init__(self, every: int) -> None:

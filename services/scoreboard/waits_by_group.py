@@ -30,9 +30,9 @@ SHOWN_OWNERS = 10
 
 BLOCKED, CAPACITY, OTHERS_FIRST = "blocked by the site", "larger than the machine is now", "fits, others go first"
 NOT_FREE = ("too few processors free", "too little memory free", "too few GPUs free")
-"""Why a job waits that needs more of a resource than is free, in the order of `PoolCapacity.amounts`.
+"""Reasons of jobs that need more of a resource than is free, one for each resource of `PoolCapacity.amounts`.
 
-The last one also stands for each type of GPUs.
+The last reason is also that of each type of GPUs.
 """
 
 

@@ -13,8 +13,8 @@ from shadowtime.shared.messages import CapacityChanged, Decided, JobEnded, JobSu
 class PastJobs(NamedTuple):
     """The jobs of a replay that have all ended, in order of submission, as arrays of shape (jobs,).
 
-    Times are in seconds. `requested_times` is -1 for a job without a request, `run_times` is the run time that the jobs
-    had. `cut` counts the jobs that their request ended.
+    Times are in seconds. `requested_times` is -1 for a job without a request, `run_times` has the actual run times.
+    `cut` counts the jobs that were ended at their requests.
     """
 
     numbers: Integers

@@ -66,12 +66,15 @@ class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
         return ()
 
     def issued(self, grouping: str, queue: int | None) -> IssuedBounds | None:
-        """Return the upper bounds that waiting jobs got in a grouping of a queue; None if they are not kept; pure."""
+        """Return the upper bounds of waiting jobs by a grouping of a queue, or of the cluster if `queue` is None; pure.
+
+        Return None if the bounder does not store them.
+        """
         return None
 
 
 MAX_QUEUES = 64
-"""Maximum number of queues with own bounds: the first to occur. Jobs of other queues have only the cluster's bounds."""
+"""Maximum number of queues with bounds: the first in the log. Jobs of other queues have only the cluster's bounds."""
 
 Scope = TypeVar("Scope")
 
@@ -93,7 +96,7 @@ def beyond_queues(
     job: JobSubmitted, scopes: Sequence[object], quantile: float, confidence: float, groupings: Iterable[str]
 ) -> Iterator[WaitBound]:
     """Yield a message without a bound for each grouping if the job's queue is left out of its `scopes`."""
-    reason = f"bounds of their own have the first {MAX_QUEUES} queues"
+    reason = f"only the first {MAX_QUEUES} queues have their own bounds"
     for name in groupings if job.queue_number is not None and len(scopes) == 1 else ():
         yield WaitBound(grouping=name, queue=job.queue_number, quantile=quantile, confidence=confidence, reason=reason)
 

@@ -8,8 +8,8 @@ from typing import Any
 from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
 
 MAX_AIM = 0.5
-"""Maximum of alpha, the target share of misses. If twice the configured share is larger, the maximum is twice that
-share."""
+"""Maximum of alpha, the target share of misses. If twice the configured share is larger, that is the maximum, up to
+1."""
 
 MIN_WAITS = 20
 """Fewest waits for a bound."""

@@ -14,7 +14,7 @@ LAST = 1000
 """Number of the last waits that count."""
 
 SPREADS = 3.0
-"""Half-width of the band, in standard deviations of the share among as many independent waits."""
+"""Half-width of the band, in standard deviations that the share of as many independent waits would have."""
 
 EVERY = 100
 """Number of waits after which the share is published even if it has not left or entered its band."""

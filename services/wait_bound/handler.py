@@ -96,7 +96,7 @@ class WaitBounds(PredictingStage):
         return self.predictor.ranges_at(job)
 
     def doubt_at(self, bound: WaitBound) -> BoundDoubt | None:
-        """Return what the waiting jobs say of a bound of `bounds_at`; None if they say nothing. O(waiting jobs)."""
+        """Compare a bound of `bounds_at` with the waits of the waiting jobs; None if impossible. O(waiting jobs)."""
         issued = self.predictor.issued(bound.grouping, bound.queue)
         if issued is None or issued.quantile != bound.quantile:
             return None

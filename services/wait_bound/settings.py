@@ -14,8 +14,9 @@ from shadowtime.shared.spec import Price, SpecSettings
 MAX_WAITS = 400_000
 """Maximum number of waits that all queues and the cluster together remember in one grouping.
 
-Each of them remembers at most `history` waits. If this exceeds the maximum, all remember a half or a quarter of
-`history`. With a `history` of 20,000, it is a half for 20 to 39 queues, and a quarter from 40 queues on.
+Each of them remembers at most `history` waits. If this exceeds the maximum, `history` is halved for all of them until
+it does not. With a `history` of 20,000, it is a half for 20 to 39 queues, and a quarter from 40 queues on. A history is
+not halved below the waits that a bound needs.
 """
 
 
@@ -53,7 +54,7 @@ def _range_ends(text: str) -> tuple[int, ...]:
 
 
 def _ascending(text: str) -> str:
-    """Return ends of ranges, joined by plus signs. Raise `ValueError` with what is invalid."""
+    """Return ends of ranges, joined by plus signs. Raise `ValueError` unless they are ascending numbers in range."""
     try:
         ends = _range_ends(text)
     except ValueError:
@@ -92,8 +93,8 @@ class BoundSettings(HistorySettings):
     )
     ends: Annotated[str, AfterValidator(_ascending)] = Field(
         "4+16+64",
-        description="largest number of processors in each fixed range but the last, for the grouping static: the "
-        "ranges that a site thinks of",
+        description="largest number of processors in each fixed range but the last, for the grouping static; set it "
+        "to the site's own classes of sizes",
     )
     clusters: Annotated[str, AfterValidator(_from_to)] = Field(
         "1-5", description=f"fewest and most ranges that follow the waits, in each grouping; at most {MAX_CLUSTERS}"
@@ -105,15 +106,16 @@ class BoundSettings(HistorySettings):
         0,
         ge=0,
         le=50_000,
-        description="fewest waits in the lowest and the highest range; 0 for as many as a bound needs, which is 59 for "
-        "0.95 and 0.95",
+        description="fewest waits in the lowest and the highest range; 0: as many as a bound needs (59 for quantile "
+        "0.95 and confidence 0.95)",
     )
 
     gamma: float = Field(
         0.05,
         gt=0,
         le=1,
-        description="share of its error by which the level of the conformal bound moves with the first scored job",
+        description="step of the conformal bound's level at the first scored job, as a share of its error; the step "
+        "at the n-th job is gamma / sqrt(n)",
     )
     publish: Literal["all", "plain", "static", "nodes", "rtime", "rnprod", "ensemble", "conformal"] = Field(
         "all",

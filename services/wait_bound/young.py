@@ -20,7 +20,7 @@ RATIOS = 200
 """The number of last outcomes by which bounds are widened."""
 
 BEYOND = 1.5
-"""How many times as long as so far a job that has outwaited its bound is taken to wait in all. Nobody knows it."""
+"""Assumed ratio of the whole wait to the wait so far of a job that still waits beyond its bound."""
 
 FLOOR = 60
 """Seconds that are added to waits and bounds before they are divided, so that short ones count for little."""
@@ -29,8 +29,8 @@ FLOOR = 60
 def censored_quantile(waits: Integers, so_far: Integers, share: float) -> int | None:
     """Return the wait that the `share` of jobs does not exceed, by the product-limit estimate.
 
-    Jobs that still wait have waited `so_far`: their waits are longer, nobody knows by how much. Return None if too many
-    of them wait. Both arrays are sorted. O(jobs).
+    Jobs that still wait have waited `so_far`: their whole waits are longer, but unknown. Return None if too many of
+    them wait. Both arrays are sorted. O(jobs).
 
     >>> censored_quantile(np.array([0, 10, 20, 30]), np.array([], dtype=np.int64), 0.5)
     10
@@ -51,10 +51,10 @@ def censored_quantile(waits: Integers, so_far: Integers, share: float) -> int | 
 class YoungRun:
     """The waits of a young queue, and the factor by which its bounds are widened.
 
-    A bound is at least the quantile of all waits, also of those that are not over yet. It is multiplied by the quantile
-    of wait / bound over the last jobs: those that started, and those that have outwaited their bound already. A queue
-    is not young any more once `YOUNG` waits are known and its bounds hold without a factor. Memory is bounded by
-    `YOUNG` and by the waiting jobs. O(waits + waiting jobs) a submission.
+    A bound is at least the quantile of all waits, also of those that are not over yet. It is multiplied by a factor of
+    at least 1: the quantile of wait / bound over the last started jobs, and over the jobs that still wait beyond their
+    bounds. A queue is not young any more once `YOUNG` waits are known and the factor is 1. Memory is bounded by `YOUNG`
+    and by the waiting jobs. O(waits + waiting jobs) a submission.
 
     >>> young = YoungRun(0.95)
     >>> for number in range(100):
@@ -69,7 +69,7 @@ class YoungRun:
         self._quantile = quantile
         self._waits: deque[int] = deque(maxlen=YOUNG)
         self._open: dict[int, tuple[int, int | None]] = {}
-        """Begin of the wait, and bound without the factor, by waiting job."""
+        """Beginning of the wait, and bound without the factor, by waiting job."""
         self._ratios: deque[float] = deque(maxlen=RATIOS)
         self._factor = 1.0
 
@@ -80,12 +80,15 @@ class YoungRun:
 
     @property
     def reason(self) -> str:
-        """The reason if there is no bound."""
+        """The reason for a missing bound."""
         waiting = len(self._open)
         return f"the run is young: {waiting:,} of {waiting + len(self._waits):,} jobs still wait"
 
     def least(self, quantile: float, confidence: float, now: int) -> int | None:
-        """Return the least bound of this quantile if waits that are not over count; None if none is known."""
+        """Return the lower limit of a bound of this quantile, from all waits, finished or not.
+
+        Return None if no wait is known, or if too many jobs still wait.
+        """
         count = len(self._waits)
         if not count or len(self._open) > MAX_OPEN:
             return None
@@ -94,7 +97,7 @@ class YoungRun:
         return censored_quantile(np.sort(np.array(self._waits, dtype=np.int64)), so_far, share)
 
     def widened(self, bound: int | None, least: int | None) -> int | None:
-        """Return a bound that is at least `least`, times the factor; None if one of them is."""
+        """Return the factor times the larger of `bound` and `least`; None if either of them is None."""
         if bound is None or least is None:
             return None
         return min(math.ceil(max(bound, least) * self._factor), MAX_DURATION)
@@ -104,7 +107,7 @@ class YoungRun:
         self._open[job_number] = since, bound
 
     def advance(self, now: int) -> None:
-        """Compute the factor for bounds that are stated `now`. O(waiting jobs), of at most `MAX_OPEN`."""
+        """Compute the factor for bounds that are published `now`, if at most `MAX_OPEN` jobs wait. O(waiting jobs)."""
         if len(self._open) > MAX_OPEN:
             return
         open_ratios = (_ratio(now - since, bound) for since, bound in self._open.values() if bound is not None)

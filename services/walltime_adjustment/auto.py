@@ -1,4 +1,4 @@
-"""The adjuster that chooses key, window and percentile by the results of all choices so far."""
+"""The adjuster that chooses key, window and percentile by the accuracy that each combination would have had so far."""
 
 from typing import Any, NamedTuple
 

@@ -27,9 +27,9 @@ class Traits(NamedTuple):
         return cls(job.user_id, job.group_id, requested_time)
 
     def key(self, name: str) -> Key:
-        """Return the values of a key. A value that the job lacks is None: the job shares it with all that lack it, too.
+        """Return the values of a key. A missing value is None, and equals the missing value of any other job.
 
-        So a log without projects has the groups of the same key without the project.
+        So in a log without projects, a key has the same groups with and without the project.
 
         >>> Traits(user=7, project=None, request=3600).key("user+project+request")
         (7, None, 3600)

@@ -17,7 +17,7 @@ class PercentileSettings(AdjustmentSettings):
     """Settings of `Percentile`."""
 
     key: Literal["user", "project", "user+project", "user+request", "project+request", "user+project+request"] = Field(
-        "user", description="what the jobs behind an adjustment have in common with the job; a project is a group"
+        "user", description="traits that earlier jobs must share with the job to count; a project is the job's group ID"
     )
     window: Literal["1m", "2m", "3m", "6m", "12m", "all"] = Field(
         "1m", description="how long ago these jobs may have ended, in months of 30 days"

@@ -17,7 +17,7 @@ Choice = Integers
 
 
 PRICES = (0.0, *(1.25**step for step in range(-16, 33)), np.inf)
-"""Prices of one bad under-estimate, in units of accuracy. The last one rules out every scheme that ever had one."""
+"""Prices of a bad under-estimate, in units of accuracy. The last price excludes every scheme that has had one."""
 
 EVERY = 50
 """Number of ended jobs after which the choice is made anew."""

@@ -70,7 +70,7 @@ class LikeJobs:
         return sorted_ratios
 
     def let_go(self, number: int) -> None:
-        """Drop the entries before this one, once they are the majority. O(1) amortised."""
+        """Drop the entries before `number`, once they are the majority. O(1) amortised."""
         if self.numbers[len(self.numbers) // 2] < number:
             aged = bisect_left(self.numbers, number)
             for window, first in enumerate(self._first):

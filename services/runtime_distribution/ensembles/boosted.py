@@ -70,10 +70,10 @@ LEAST = 1e-3
 class BoostedSettings(RunTimeSettings):
     """Settings of `Boosted`."""
 
-    history: int = Field(20_000, ge=500, le=50_000, description="ended jobs that trees are grown on, the last ones")
+    history: int = Field(20_000, ge=500, le=50_000, description="last ended jobs, on which trees are grown")
     days: int = Field(7, ge=1, le=365, description="days of the log after which trees are grown anew")
-    trees: int = Field(150, ge=1, le=500, description="trees that predict the run time")
-    rounds: int = Field(40, ge=1, le=100, description="trees for each outcome, which predict the histogram")
+    trees: int = Field(150, ge=1, le=500, description="number of trees for the run time")
+    rounds: int = Field(40, ge=1, le=100, description="number of trees for each bin of the histogram")
 
     def price(self) -> Price:
         """Return the price of experts and templates, of the rows, and of growing trees on them."""
@@ -138,7 +138,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._growth = Regrowth(settings.days, FEWEST, self._begin_growth)
         self._point = self._histogram = (np.zeros((0, 4)), np.zeros(0, np.int64))
         self._classes = np.zeros(0, np.int64)  # outcomes among the jobs on which trees were grown
-        self._new_classes = self._classes  # the same of the trees that are being grown
+        self._new_classes = self._classes  # outcomes for the trees that are being grown
         self._ask()
         self._masses = LastValue(self._masses_of)
 
@@ -212,7 +212,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
             self._recalibration.learn(*transformed_within(followed.outcomes, y, limit(x)))
 
     def _begin_growth(self, count: int, steps: int) -> Growth:
-        """Return new trees on the history as it was after `count` ended jobs, after `steps` steps of growth."""
+        """Return the growth of new trees, after `steps` steps, on the history of the first `count` ended jobs."""
         rows, outcomes = self._ended.in_order(count)
         asked_of, started = np.ascontiguousarray(rows[:, :ASKED]), rows[:, ASKED:]
         scales = np.array([scale(run_time) for run_time in outcomes[:, 1].tolist()])

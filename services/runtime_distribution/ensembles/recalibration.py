@@ -46,7 +46,7 @@ class PitRecalibration:
 
     >>> recalibration = PitRecalibration()
     >>> for _ in range(10_000):
-    ...     recalibration.learn(0.4, 0.4)  # whatever is said to end with 0.5 does, and with 0.3 nothing does
+    ...     recalibration.learn(0.4, 0.4)  # every job ends at its predicted quantile 0.4
     >>> recalibration.moved(np.array([0.3, 0.2, 0.5])).round(1).tolist()
     [0.0, 1.0, 0.0]
 

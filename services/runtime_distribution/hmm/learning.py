@@ -129,8 +129,8 @@ def seeded(counts: Counts, emission: Floats, chance: Generator) -> Floats:
 def hard_pass(counts: Counts, model: Model) -> tuple[Model, Floats]:
     """Assign each slice to its likeliest state and count jobs; return the new model and its jobs (states, bins).
 
-    Transitions are counted by their expectation. A slice without jobs has no likeliest state: counted by one state for
-    each slice, nearly all such slices would fall to a single state, which chance chooses.
+    Transitions are counted by their expectation, because a slice without jobs has no likeliest state. If each slice
+    counted for one state only, nearly all such slices would count for the same state, chosen by chance.
     """
     likeliest = log_likelihoods(counts, model.emission).argmax(axis=1)
     jobs = jobs_of_states(counts, np.eye(len(model.emission))[likeliest])

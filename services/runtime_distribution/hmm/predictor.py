@@ -63,7 +63,7 @@ class HmmSettings(RunTimeSettings):
         description="learn again when the distance of the last two models times sqrt(ended jobs) reaches this",
     )
     history: int = Field(4, ge=2, le=160, description="weeks whose jobs are learned from")
-    seed: Count = Field(0, description="of the random choice of the first states")
+    seed: Count = Field(0, description="seed of the random choice of the first states")
 
     @field_validator("history")
     @classmethod

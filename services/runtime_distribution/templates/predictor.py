@@ -56,7 +56,7 @@ class TemplatesSettings(RememberingSettings):
     files: ClassVar[Mapping[str, Callable[[str], str]]] = {"set": spelled_out}
 
     set: Annotated[str, AfterValidator(spelled)] = Field(
-        DEFAULT, description="templates with semicolons between them, or a file with one on each line"
+        DEFAULT, description="templates, separated by semicolons, or the name of a file with one template on each line"
     )
     confidence: float = Field(
         0.9,
@@ -65,7 +65,7 @@ class TemplatesSettings(RememberingSettings):
         description="confidence of the prediction intervals; the estimate with the narrowest interval is used",
     )
     prior: float = Field(
-        2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs in that of a category"
+        2.0, ge=1e-9, le=1e6, description="weight of the histogram of all jobs in that of a category, in pseudo-counts"
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
 

@@ -97,7 +97,7 @@ class TemplateErrors:
     >>> jobs = [RememberedJob(run_time, 100, 1, 7, -1, -1, -1, -1) for run_time in (40, 50, 45)]
     >>> events = [(PREDICTED, 0, 0), (PREDICTED, 1, 0), (ENDED, 0, 40), (ENDED, 1, 50), (PREDICTED, 2, 0)]
     >>> errors = TemplateErrors(jobs, events, TemplatesSettings())
-    >>> errors([templates_of("mean(key=user)")])  # 60 and 50 seconds by the request, and nothing
+    >>> errors([templates_of("mean(key=user)")])  # errors of 60, 50 and 0 s; the first two by the request
     [0.8148148148148148]
     """
 

@@ -80,15 +80,15 @@ class Template(SpecSettings):
     key: Annotated[str, AfterValidator(known)] = Field("", description="what the jobs of a category have in common")
     relative: bool = Field(False, description="whether run times count as shares of their requests")
     processors: Annotated[PowerOfTwo, Field(ge=1, le=512)] | None = Field(
-        None, description="size of the ranges of processors that are told apart"
+        None, description="size of the ranges of processors; all jobs of a category are in one range"
     )
     running: Annotated[PowerOfTwo, Field(ge=64, le=65536)] | None = Field(
         None,
-        description="for a job that already runs: only jobs count that ran longer than the last multiple of this many "
-        "seconds that has elapsed",
+        description="for a running job: only jobs count that ran longer than its run time so far, rounded down to a "
+        "multiple of this many seconds",
     )
     history: Annotated[PowerOfTwo, Field(ge=2, le=65536)] | None = Field(
-        None, description="ended jobs that a category keeps; the last ones"
+        None, description="last ended jobs that a category keeps"
     )
 
     @property

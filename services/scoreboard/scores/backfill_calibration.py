@@ -1,4 +1,4 @@
-"""Calibration of backfill decisions: whether candidates delay the head as often as their probabilities say.
+"""Calibration of backfill decisions: whether candidates delay the head as often as their probabilities state.
 
 Every evaluated candidate is followed, whether it was started or not. The old jobs are the jobs that ran at the
 evaluation. The outcome is known at the latest once the candidate and the old jobs have ended. It depends on the first

@@ -146,10 +146,13 @@ class WaitBoundCoverage:
             if lower is None:
                 self.sums[kind].without += 1
             else:
-                self.sums[kind].add(wait, lower)  # it is held if the wait is no shorter
+                self.sums[kind].add(wait, lower)  # the bound holds if the wait is no shorter
 
     def withdraw(self, job_number: int, waited: int) -> None:
-        """Score the bounds that the wait of a leaving job exceeded. Drop the job's other bounds without a score."""
+        """Score the bounds that the wait of a leaving job exceeded, and the lower bounds that it reached.
+
+        Drop the job's other bounds without a score.
+        """
         for kind, bound in self.waiting.pop(job_number, ()):
             if kind in self.sums and bound is not None and bound < waited:
                 self.sums[kind].add(bound, waited)
@@ -192,7 +195,7 @@ def _kept(values: Sequence[Any]) -> tuple[BoundKind, int | None]:
 
 
 class StartsBy:
-    """Sums over the started jobs that had a bound to show, in total and by queue, the first `MAX_EXPECTED_QUEUES`.
+    """Sums over the started jobs that had a bound to show: in total, and for the first `MAX_EXPECTED_QUEUES` queues.
 
     >>> starts = StartsBy()
     >>> for wait in (10, 61):

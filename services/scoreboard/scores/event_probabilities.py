@@ -72,7 +72,7 @@ class SaidProbabilities:
         self.squares = state[-1]
 
 
-# Probabilities of starting within some time, beside the site's expected starts, against outcomes.
+# Probabilities of starting within some time, and the site's expected starts, compared with the outcomes.
 
 Table = Sequence[tuple[float, int]]
 """Pairs of a probability and the seconds within which a job starts with that probability."""

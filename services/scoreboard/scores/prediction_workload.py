@@ -1,4 +1,4 @@
-"""Errors of run-time predictions over all predictions that are made of the jobs in the system, not one for each job."""
+"""Errors of run-time predictions, where each use of a prediction counts, and not only one prediction for each job."""
 
 from array import array
 from typing import Any
@@ -38,7 +38,7 @@ class JobPredictions:
     """The predictions of one job in the system, each with the number of its uses.
 
     `assumed` is the prediction in use, in seconds, or the request without a prediction; None if there is neither.
-    `submissions` and `passes` are the counts of the run since which it is in use. `runs` is whether the job runs.
+    `submissions` and `passes` are the counts of the run up to which uses are stored. `runs` is whether the job runs.
     """
 
     __slots__ = ("assumed", "counted", "passes", "runs", "submissions")

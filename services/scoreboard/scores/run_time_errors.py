@@ -57,7 +57,7 @@ class RunTimeErrors(Batched):
         self.run_time += sum([run_time for _, run_time in rows])
 
     def scores(self) -> RunTimeScores:
-        """Return the means and the median error; None without jobs."""
+        """Return the means and the median error. Without jobs, these fields are None."""
         self.fold()
         count = self.jobs
         return RunTimeScores(

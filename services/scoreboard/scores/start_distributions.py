@@ -157,7 +157,7 @@ class StartDistributions:
         self.waiting.pop(job_number, None)
 
     def scores(self) -> tuple[StartDistributionScores, ...] | None:
-        """Return the means for each kind of distribution. Return None if no quantiles were asked for."""
+        """Return the means for each kind of distribution. Return None if no forecast had quantiles."""
         sampled = self.sums["sampled"]
         if not (sampled.jobs or sampled.without or self.waiting):
             return None

@@ -52,7 +52,7 @@ WIDTH = OF_QUEUE + OF_WAITS + len(AHEAD) + 1
 class FutureSettings(HistorySettings):
     """Settings of `FuturesBound`."""
 
-    futures: int = Field(200, ge=10, le=1_000, description="futures through which the machine is run ahead")
+    futures: int = Field(200, ge=10, le=1_000, description="number of simulated futures of the machine")
     arrivals: bool = Field(False, description="whether jobs of earlier weeks arrive again in the futures")
     trees: bool = Field(False, description="whether trees grown on the state of the queue also predict quantiles")
     days: int = Field(14, ge=1, le=365, description="days of the log after which trees are grown anew")
@@ -133,7 +133,7 @@ class FuturesBound(Bounder):
         return self._bounds(x, self._ask(x, now), quantile, confidence)
 
     def issued(self, grouping: str, queue: int | None) -> IssuedBounds | None:
-        """Return the bounds of the waiting jobs of a queue; None if the queue has none of its own."""
+        """Return the bounds of the waiting jobs of a queue, or of the cluster; None if the queue has no own bounds."""
         scope = self._cluster if queue is None else self._queues.get(queue)
         return None if scope is None else scope.issued()
 

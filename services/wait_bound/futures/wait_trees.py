@@ -115,7 +115,7 @@ class WaitTrees:
         self._growth.begin_if_due(time, self._known.count)
 
     def _begin_growth(self, count: int, steps: int) -> Growth:
-        """Return new trees on the history as it was after `count` known waits, after `steps` steps of growth."""
+        """Return the growth of new trees, after `steps` steps, on the history of the first `count` known waits."""
         rows, waits = self._known.in_order(count)
         logs = np.log(waits[:, 0] + NEAR)
         fits = [Fit(logs, ROUNDS, {**QUANTILE, "alpha": level}) for level in self._levels]

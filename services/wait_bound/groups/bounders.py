@@ -88,7 +88,7 @@ class BmbpBounds(Bounder):
         return tuple(ranges for scope in self._scopes(x) for ranges in scope.ranges())
 
     def issued(self, grouping: str, queue: int | None) -> IssuedBounds | None:
-        """Return the bounds of the waiting jobs in a grouping of a queue; None if waits are bounded from below only."""
+        """Return the upper bounds of the waiting jobs in a grouping of a queue, or of the cluster; None without any."""
         scope = self._cluster if queue is None else self._queues.get(queue)
         return None if scope is None else scope.issued(grouping)
 

@@ -41,7 +41,7 @@ _DRAWN_AT_ONCE = 100_000
 
 
 def run_lengths(autocorrelation: float, observations: int) -> Counter[int]:
-    """Return how many runs of each length a Gaussian AR(1) series spends above its own 0.95 quantile.
+    """Return the number of runs above the 0.95 quantile in a Gaussian AR(1) series, by length.
 
     >>> runs = run_lengths(0.0, 100_000)
     >>> 0.045 < sum(length * number for length, number in runs.items()) / 100_000 < 0.055

@@ -115,7 +115,7 @@ def bound(groups: list[WaitGroup], at: int, quantile: float, confidence: float) 
 def lower_bound(groups: list[WaitGroup], at: int, quantile: float, confidence: float) -> int | None:
     """Return the bound of group `at` from below; None if all groups together have too few waits.
 
-    It mirrors `bound`: a group borrows from the next lower groups first, so that the bound rather is too low.
+    It mirrors `bound`: a group borrows from the next lower groups first. So the bound is too low rather than too high.
 
     >>> groups = [WaitGroup(100, 59) for _ in range(2)]
     >>> for group, wait in zip(groups, (10, 1000)):

@@ -109,8 +109,8 @@ ALL = (*FIVE, "ensemble", "conformal")
 class CurrentBound(NamedTuple):
     """A bound in seconds, or None with too few waits, and the number of waits behind it.
 
-    `lower` is the bound from below, if waits are bounded from below. `stated` is the bound as stated: in a young run it
-    is at least `base`, the bound without the factor, which counts jobs that still wait.
+    `lower` is the bound from below, if waits are bounded from below. `stated` is the published bound. In a young run it
+    is `base` times the factor of `YoungRun`, and `base` also counts the jobs that still wait.
     """
 
     bound: int | None
@@ -123,8 +123,8 @@ class CurrentBound(NamedTuple):
 class Issued(NamedTuple):
     """Bounds of a waiting job: all computed bounds, and the bound of each grouping that detects change points.
 
-    `lower` has all bounds from below; empty if waits are bounded only from above. `stated` has the bounds as
-    stated, in a young run; else it is empty.
+    `lower` has all bounds from below; empty if waits are bounded only from above. `stated` has the published bounds of
+    a young run; else it is empty.
     """
 
     bounds: tuple[int | None, ...]
@@ -188,8 +188,8 @@ class QueueBounds:
     ) -> list[CurrentBound]:
         """Return the computed bounds in the order of `ALL`.
 
-        Those from above are there for any side: they choose the grouping of the ensemble. Omit the conformal bound from
-        below, and at any quantile but its own.
+        Upper bounds are computed for any side, because the ensemble chooses its grouping by them. The conformal bound
+        is computed only for the side `upper` and the configured quantile.
         """
         tail = one_sided(confidence, side)
         results = []
@@ -253,7 +253,8 @@ class QueueBounds:
         return made
 
     def submit(self, job: JobSubmitted, results: list[CurrentBound]) -> bool:
-        """Store the bounds of a job until it starts. Recut the ranges when this is due; return whether they were."""
+        """Store the bounds of a job until it starts. Recut the ranges if this is due. Return whether they were recut.
+        """
         settings = self._settings
         bounds = tuple(bound.bound for bound in results)
         lower = () if settings.published_side == "upper" else tuple(bound.lower for bound in results)
@@ -273,7 +274,7 @@ class QueueBounds:
         return self._submissions % settings.recut == 0 and self._recut()
 
     def ranges(self) -> tuple[WaitRanges, ...]:
-        """Return the ranges of processors, those of the site and those that were found, with the waits of each."""
+        """Return the published ranges of processors, fixed or by the waits, with the number of waits in each range."""
         return tuple(
             WaitRanges(
                 grouping=grouping.name,

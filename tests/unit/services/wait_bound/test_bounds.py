@@ -279,7 +279,7 @@ def test_finding_11_queues_without_end_share_the_bounds_of_the_cluster() -> None
         assert len(own) == len(ALL)
         crowded = number >= MAX_QUEUES
         assert all(
-            (each.reason == f"bounds of their own have the first {MAX_QUEUES} queues") == crowded for each in own
+            (each.reason == f"only the first {MAX_QUEUES} queues have their own bounds") == crowded for each in own
         )
         bounder.observe(job)
         bounder.learn_one(job, 5)

@@ -196,4 +196,4 @@ def test_queues_have_bounds_of_their_own_the_first_of_them() -> None:
     for queue in range(2, 70):
         bounder.observe(job(3_000 + queue, 1, time=20_000_000, queue_number=queue))
     told = bounder.predict_one(job(4_000, 1, time=20_000_000, queue_number=69))
-    assert told[-1].reason == "bounds of their own have the first 64 queues"
+    assert told[-1].reason == "only the first 64 queues have their own bounds"
