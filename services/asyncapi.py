@@ -35,9 +35,9 @@ not the next of its run, is copied to `dead-letters`. An event that contradicts 
 `Rejected` replaces it, and it is copied to `dead-letters`, too."""
 
 EDGES_TOLD = """Edges of the bins of `RunTimePrediction.histogram`, in seconds: `histogram[i]` is the probability \
-of a run time above edge i and up to edge i + 1. Bin 0 includes edge 0, and all its run times count as 1 second. In each \
-other bin, the logarithm of the run time is uniform. The last edge is beyond the longest time that a message can have. \
-Bins that are omitted at the end of a histogram have probability 0; its sum may differ from 1 by rounding."""
+of a run time above edge i and up to edge i + 1. Bin 0 includes edge 0, and all its run times count as 1 second. In \
+each other bin, the logarithm of the run time is uniform. The last edge is beyond the longest time that a message can \
+have. Bins that are omitted at the end of a histogram have probability 0; its sum may differ from 1 by rounding."""
 
 
 def document() -> dict[str, Any]:

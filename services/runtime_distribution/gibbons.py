@@ -35,7 +35,7 @@ Key = tuple[int, ...]
 class GibbonsSettings(RememberingSettings):
     """Settings of `Gibbons`."""
 
-    degree: int = Field(1, ge=1, le=2, description="degree of the regressions: 1 as in Smith 1999, 2 as in Gibbons 1997")
+    degree: int = Field(1, ge=1, le=2, description="degree of regressions: 1 as in Smith 1999, 2 as in Gibbons 1997")
 
 
 class RangeSums:
@@ -194,8 +194,7 @@ class Gibbons(WindowedPredictor):
         return ranges_of, least.tolist()
 
     def _estimate(self, ranges: dict[int, RangeSums], processors: int) -> tuple[float, int] | None:
-        """Return the mean of the range, else the regression over all ranges, and the number of jobs; None without both.
-        """
+        """Return the mean of the range, else the regression over all ranges, with its number of jobs; None if neither."""
         own = ranges.get(range_of(processors))
         if own is not None and own.count >= MIN_ENDED:
             return own.run_times / own.count, own.count

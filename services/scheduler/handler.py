@@ -69,8 +69,8 @@ def starts_if_submitted(
     if futures is None:
         name = pool.policy.name
         why = (
-            f"policy {name} cannot be run ahead with its settings: EASY and probabilistic can, in order of arrival "
-            "or priority"
+            f"policy {name} cannot be run ahead with its settings; easy, easy-sjbf and probabilistic can with "
+            "queue=fcfs or queue=priority, and all-reserve with queue=fcfs"
         )
         yield from (AdvisedStart(reason=why) for _ in asked)
         return
@@ -106,7 +106,7 @@ def _advised_start(pool: PoolScheduler, now: int, starts: Integers) -> AdvisedSt
     return AdvisedStart(round(sum(mass * seconds for mass, seconds in point_masses(within)), 6), within)
 
 
-BLOCKED = WaitForecast(reason="the site lets it not start for now")
+BLOCKED = WaitForecast(reason="the site does not let it start for now")
 
 
 class Predicted(NamedTuple):

@@ -43,8 +43,7 @@ class Policy(Protocol):
     Settings: ClassVar[type[PolicySettings]]
     settings: PolicySettings
     predictor: ClassVar[str] = "requested"
-    """SPEC of the run-time predictor that the policy plans with where a run names none. Policies of papers keep
-    requests."""
+    """SPEC of the run-time predictor if the run does not name one. Policies from papers plan with requests."""
     as_easy: ClassVar[bool] = False
     """Whether the policy protects one job, as EASY does: no later job delays the first job that does not fit."""
     starts_only: bool = True
@@ -106,20 +105,20 @@ class Policy(Protocol):
         return  # not abstract
 
     def note_revisions(self) -> None:
-        """Record that planned times of jobs have changed without an event. Most policies need not."""
+        """Record that planned times of jobs have changed without an event. Most policies ignore this."""
         return  # not abstract
 
     def observe(self, event: Event) -> None:
-        """Update the state by an event. Most policies need none."""
+        """Update the state by an event. Most policies have no state."""
 
     def beside(self, event: Event) -> None:
         """Update the state by an event of a job in another pool. Only called if `sees_all`."""
         return  # not abstract
 
     def share(self, first: Any) -> None:
-        """Use the state about the whole machine that `first` keeps, the policy of the first pool, instead of its own.
+        """Replace the own state about the whole machine by that of `first`, the policy of the first pool.
 
-        Only called if `sees_all`, after `open`, on machines with several pools. Most policies need not.
+        Only called if `sees_all`, after `open`, on machines with several pools. Most policies share no state.
         """
         return  # not abstract
 

@@ -55,14 +55,14 @@ from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stages import RunningJob
 
-TOO_FEW = "the running jobs leave too little memory or too few GPUs, also after their ends"
-"""Why there is no forecast for a job that memory or GPUs keep waiting."""
+TOO_FEW = "memory or GPUs do not suffice for it, even after all running jobs have ended"
+"""Reason of a missing forecast, for a job that waits for memory or GPUs."""
 
 # Decisions must fit. A policy may be a plug-in, and nothing else checks its decisions before they are emitted.
 
 
 def require_decisions(policy: str, returned: Any) -> None:
-    """Raise `TypeError` if a policy returned something else than a list or a tuple of decisions.
+    """Raise `TypeError` if a policy returned anything but a list or a tuple of decisions.
 
     >>> require_decisions("mine", [3])
     Traceback (most recent call last):
@@ -168,7 +168,7 @@ class PoolScheduler:
         self.queue = Queue(self.histograms, settings, count)
         self.running = Running(CORRECTIONS[settings.fallback], self.histograms, settings, count)
         self.reshaped: dict[int, tuple[int, ...]] = {}
-        """Former queue rows of running jobs that hold something else or have another limit, by job number."""
+        """Queue rows, by job number, of running jobs with another size or limit than in the queue."""
         self.suspended: dict[int, tuple[int, ...]] = {}
         """Rows of the suspended jobs, by job number. They are taken out of the table of running jobs."""
         self.used = 0

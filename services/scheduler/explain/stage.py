@@ -72,7 +72,7 @@ class Explaining(Scheduler):
     def waiting_jobs(
         self, wanted: Callable[[JobSubmitted], bool] = lambda _: True
     ) -> Iterator[tuple[JobSubmitted, Explanation]]:
-        """Yield each wanted waiting job with a brief explanation. Its contents are the same as in `explain`.
+        """Yield each wanted waiting job with a brief explanation. Its fields equal those of `explain`.
 
         A pass of each pool's policy is run once, unless the state of the policy is unknown. O(queue log queue +
         running log running) for each pool and each size of jobs.
@@ -84,7 +84,7 @@ class Explaining(Scheduler):
                 yield job, self._explanation(number, "", 0, reason)
 
     def running_jobs(self) -> Iterator[tuple[RunningJob, int | None, bool]]:
-        """Yield each running job, its expected end as the policy plans with it, and whether a prediction gives it.
+        """Yield each running job, its expected end in the policy's plan, and whether it is earlier than the limit.
 
         The expected end of a suspended job is None, as is that of a job without a prediction and a limit.
         """
@@ -158,7 +158,7 @@ class Explaining(Scheduler):
         return WhatIf(pool, alone(self.opened, self.pools.index(pool)), self.time)
 
     def _starts(self, job: JobSubmitted, predicted: StartPredictions, fields: dict[str, Any]) -> StartOutlook:
-        """Return when a waiting job starts; nothing is known if the machine is too small now."""
+        """Return when a waiting job starts. If the machine is too small now, only the site's expectation counts."""
         obeyed, room = self.opened.obeys(self.time), fields.pop("room")
         if fields["waits_for"] == "pass" and obeyed:
             return StartOutlook(source="pass", expected=self.time)

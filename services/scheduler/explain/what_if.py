@@ -64,9 +64,10 @@ class WhatIf:
         return frozenset(decision.job_number for decision in decisions if isinstance(decision, Start))
 
     def sooner(self, number: int, shortest: int | None) -> list[Sooner]:
-        """Return the largest run time, and the largest size, found with which a pass now would start the job.
+        """Return up to two other requests with which a pass now would start the job: a shorter and a smaller one.
 
-        The list is empty if neither is found, or if more than `MAX_QUEUE` jobs wait.
+        They have the longest and the largest of the tried values. The list is empty if no tried request starts the job,
+        or if more than `MAX_QUEUE` jobs wait.
 
         `shortest` is the first request to try: the seconds until the shadow time of the head; None without a shadow
         time.

@@ -126,9 +126,9 @@ class Forecaster:
         self.calibrated = calibrated
 
     def forecast(self, now: int, queue: Queue, running: Running, free: int, job_number: int) -> WaitForecast:
-        """Return the forecast wait of a job that has just been queued, as if no job came after it.
+        """Return the forecast wait of a job that has just been queued, as if no other job were submitted later.
 
-        There is none while more than `MAX_AHEAD` jobs wait.
+        There is no forecast, but a reason, while more than `MAX_AHEAD` jobs wait, or if `why_none` has a reason.
         """
         if len(queue) > MAX_AHEAD:
             return WaitForecast(reason=why_none(now, TOO_FAR))
@@ -175,7 +175,7 @@ def why_none(now: int, start: int) -> str | None:
     if start == TOO_FAR:
         return "too many jobs run and wait ahead of it"
     if start >= BEYOND:
-        return "the machine is too small just now, for it or for a job ahead"
+        return "the machine is now too small for it or for a job ahead of it"
     return "it waits for a job without a request" if start - now > MAX_DURATION else None
 
 

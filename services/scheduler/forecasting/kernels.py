@@ -144,7 +144,7 @@ class ProjectedQueue:
     now, free
         The time in seconds, and the processors that are free.
     waiting, running, corrections, reserve
-        As `run_until_start` takes them.
+        As for `run_until_start`.
     """
 
     def __init__(

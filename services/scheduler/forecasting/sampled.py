@@ -41,7 +41,7 @@ def starts_in_futures(
     Parameters
     ----------
     waiting, running
-        As `run_until_start` takes them.
+        As for `run_until_start`.
     run_times, ends
         Run times of the waiting jobs and ends of the running jobs in each future, shape (futures, jobs).
     """

@@ -135,7 +135,7 @@ def plan(
     times, free, steps
         The profile after the plan, with space to take out and put back each waiting job twice more.
     left
-        Number of promises not checked, jobs not moved and jobs not planned, since the limit of work was reached.
+        Number of promises not checked, jobs not moved and jobs not planned, because the limit of work was reached.
     """
     alternatives, waiting, resources = sizes.shape
     times = np.empty(6 * waiting + len(running_ends) + 2, dtype=np.int64)

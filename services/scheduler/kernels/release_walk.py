@@ -41,8 +41,8 @@ class Walk(NamedTuple):
     """The result of one walk over the terminations, for candidates of every size; rows are steps in order of time.
 
     `ready[k]` is the probability that the head becomes ready in step k. `delays[k, d]` is the probability that the head
-    becomes ready in step k, but does not fit beside a candidate of the d-th size. The head may fit alone, but not
-    beside the candidate: `bounds[k, d]` is the greatest probability of this just after any instant up to step k.
+    becomes ready in step k, but does not fit beside a candidate of the d-th size. `bounds[k, d]` is the greatest
+    probability, just after any instant up to step k, that the head fits alone, but not beside such a candidate.
     `jobs[k]` is the job that ends in step k, the first one if there are several. `work` is the work done. If `work`
     exceeds the allowed work, the walk was aborted and must not be used.
     """

@@ -73,7 +73,7 @@ def condition(masses: Floats, edges: Floats, elapsed: float, request: float, cen
 
 @cache
 def refined_edges(points: int) -> Floats:
-    """Return the edges of the common grid with each bin cut into `points` of equal logarithm; bin 0 stays whole.
+    """Return the edges of the common grid with each bin but bin 0 cut into `points` parts of equal logarithmic width.
 
     >>> refined_edges(2)[:5].round(3).tolist()
     [0.0, 1.0, 1.342, 1.8, 2.415]
@@ -132,7 +132,7 @@ def ends_of(
 def terminations(
     now: int, horizon: float, running: RunningEnds, distributions: Distributions
 ) -> tuple[Floats, Integers, Floats]:
-    """Return the terminations of running jobs before `horizon`, as `walk` takes them. O(n log n), n = jobs * bins."""
+    """Return the terminations of running jobs before `horizon`, arguments of `walk`. O(n log n), n = jobs * bins."""
     jobs = len(running.slots)
     most = jobs * len(distributions.edges)
     times, who, probabilities = np.empty(most), np.empty(most, dtype=np.int64), np.empty(most)

@@ -117,7 +117,7 @@ def _configured(
     taus: tuple[float, ...],
     opened: ClusterOpened,
 ) -> MachinePolicy:
-    """Return the configuration. Raises `ValueError` if an order has no compiled form."""
+    """Return the configuration. Raise `ValueError` if an order has no compiled form, or is that of a plug-in."""
     ordering = Ordering(orders, on_requests=on_requests)
     ordering.open(opened)
     if not all(key.__module__.startswith("shadowtime.") for key in (ordering.key, ordering.candidate_key)):
@@ -183,7 +183,7 @@ class LogMachine:
         self.planned: IntegerTable = np.empty((OUTLASTED + len(policy.taus), count), dtype=np.int64)
         self.bases = np.empty((len(policy.orders), count))
         self.exact = True
-        """Whether all decisions so far are those of the pipeline."""
+        """Whether all decisions so far equal those of the pipeline."""
         self.known_to = 0
         """Number of jobs with planned times. Later jobs have not arrived yet."""
         self._none: Integers = np.full(count, -1, dtype=np.int64)

@@ -35,7 +35,7 @@ BY_PRIORITY = (*AS_SUBMITTED, "priority")
 """Orders of the queue by arrival or by the site's priority. They do not change as time passes."""
 
 QUEUE = "order of the queue; the first job that does not fit is the head, which backfilling must not delay"
-CANDIDATES = "order in which the jobs behind the first that does not fit are tried; queue: as the queue"
+CANDIDATES = "order in which the jobs behind the head are tried; queue: the order of the queue"
 
 Weight = Annotated[
     float,

@@ -87,7 +87,7 @@ class ConservativeSettings(OrderedSettings):
         False, description="moldable jobs that start are doubled in size while processors are left in the plan"
     )
     plan: Literal["predicted", "requested"] = Field(
-        "predicted", description="run times that jobs are planned for and put in order by"
+        "predicted", description="run times by which jobs are planned and put in order"
     )
     weight: float = Field(
         0.0,

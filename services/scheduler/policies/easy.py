@@ -112,8 +112,8 @@ class Easy(InOrder, Policy):
     def order(self, now: int, queue: Queue) -> Integers:
         """Return the rank of each waiting job as a candidate, an array in the order of the queue's rows.
 
-        A subclass that overrides it is asked at each pass that looks for candidates. Ranks are whole numbers, the
-        smallest is tried first; the head of the queue does not depend on them (`rows` is for that).
+        An override is called at each pass that looks for candidates. Ranks are whole numbers, and the smallest is tried
+        first. The head of the queue depends on `rows`, not on ranks.
 
         >>> class LongestFirst(Easy):
         ...     name = "longest-first"

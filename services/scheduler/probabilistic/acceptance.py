@@ -96,7 +96,7 @@ class Evaluation(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Columns of the candidates, shape (candidates,): processors, and the run times as `ends_of` takes them.
+    """Columns of the candidates, shape (candidates,): processors, and the arguments of `ends_of` for run times.
 
     A candidate with a free pass may start with any measures.
     """

@@ -15,7 +15,7 @@ from shadowtime.shared.spec import Price
 class ProbabilisticSettings(OrderedSettings):
     """Settings of `Probabilistic`."""
 
-    tau: float = Field(0.05, gt=0, le=1, description="a candidate starts if it delays the head with less than this")
+    tau: float = Field(0.05, gt=0, le=1, description="a candidate starts if its measure (criterion) is below this")
     criterion: Literal["exact", "paper", "gain"] = Field(
         "exact",
         description="measure that must be below tau: the exact probability of a delay (exact), or the paper's lower "

@@ -137,7 +137,7 @@ class Slurm(Policy):
         """All jobs of the machine; shared by the policies of all pools."""
         self.processors = 0
         self.calculations = 0
-        """The calculations of priorities that this pool has noted."""
+        """The value of `priorities.calculations` at the last pass of this pool."""
         self.times = Times(settings)
         self.weighs = any(getattr(settings, name) for name in SlurmSettings.model_fields if name.startswith("weight_"))
         """Whether any weight is above 0. If not, priorities never change."""

@@ -70,7 +70,7 @@ class Priorities:
     settings
         Settings of the site.
     processors
-        Processors of the first pool, used if the settings do not give those of the site.
+        Processors of the first pool. `grow` adds those of other pools. The settings may state those of the site.
     unix_start
         Unix time of second 0.
     """
@@ -101,7 +101,7 @@ class Priorities:
         self._places: dict[int, int] | None = None
 
     def grow(self, processors: int) -> None:
-        """Count the processors of a further pool, unless the settings give those of the site."""
+        """Count the processors of a further pool, unless the settings state those of the site."""
         if not self._settings.processors:
             self._processors += processors
         if not self._settings.nodes:
@@ -156,7 +156,7 @@ class Priorities:
         return now + period - (now - self._phase) % period
 
     def advance_pass(self, now: int) -> None:
-        """Do all calculations that are due at a pass, and count that there were any."""
+        """Do all calculations that are due at a pass. If there were any, increase `calculations` by 1."""
         self.calculations += self.advance(now)
 
     def advance(self, now: int) -> bool:

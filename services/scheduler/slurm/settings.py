@@ -57,8 +57,8 @@ def inline(text: str) -> str:
 def spelled(keys: dict[str, object]) -> str:
     """Return keys in parentheses, as a SPEC spells them.
 
-    Raise `ValueError` if a value is neither plain nor a list of rows, or cannot be spelled: the message names its key.
-    Also if there are more than `MAX_KEYS` keys.
+    Raise `ValueError` if there are more than `MAX_KEYS` keys, or if a value is neither plain nor a list of rows, or
+    cannot be spelled. For a value, the message names its key.
 
     >>> spelled({"weight_age": 1000, "favor_small": True, "qos": [[1, 0, 1000], [2, 10, 500]]})
     '(weight_age=1000,favor_small=yes,qos=1:0:1000;2:10:500)'
@@ -70,12 +70,12 @@ def spelled(keys: dict[str, object]) -> str:
         if isinstance(value, list):
             rows = [row for row in value if isinstance(row, list)]
             if len(rows) < len(value):
-                raise ValueError(f"{key}: expected a list of rows, and each row as a list, such as [[1, 0, 1000]]")
+                raise ValueError(f"{key}: expected a list of rows, each of them a list, such as [[1, 0, 1000]]")
             text = ";".join(":".join(map(as_text, row)) for row in rows) or "none"
         elif isinstance(value, bool | int | float | str):
             text = as_text(value)
         else:
-            raise ValueError(f"{key}: expected a number, a word, true, false or rows")
+            raise ValueError(f"{key}: expected a number, a text, true, false or a list of rows")
 
         if not set(text).isdisjoint("(),= \n"):
             raise ValueError(
@@ -202,23 +202,25 @@ class SlurmSettings(PolicySettings):
         "`calc_period` away from it",
     )
     fairshare: Literal["tree", "classic"] = Field("tree", description="Fair Tree, or PriorityFlags=NO_FAIR_TREE")
-    damping: Annotated[int, Field(ge=1, le=65_533)] = Field(1, description="FairShareDampeningFactor, of classic")
+    damping: Annotated[int, Field(ge=1, le=65_533)] = Field(1, description="FairShareDampeningFactor, for classic")
     favor_small: bool = Field(False, description="PriorityFavorSmall: small jobs first, not large ones")
-    size_relative: bool = Field(False, description="PriorityFlags=SMALL_RELATIVE_TO_TIME: size counts by the limit")
+    size_relative: bool = Field(False, description="PriorityFlags=SMALL_RELATIVE_TO_TIME: size / limit")
     processors: Annotated[int, Field(ge=0, le=MAX_PROCESSORS)] = Field(
-        0, description="processors of the whole site, by which sizes are divided; 0: those of the pool"
+        0, description="processors of the whole site, by which sizes are divided; 0: those of all pools"
     )
     nodes: Annotated[int, Field(ge=0, le=MAX_PROCESSORS)] = Field(
         0, description="nodes of the whole site; 0: the number of processors"
     )
     accounts: str = Field(NONE, description="number:parent:shares:users of each account, `;` between them; 0: the root")
-    users: str = Field(NONE, description="user:account:shares:usage of users not of one share and no usage (seconds)")
+    users: str = Field(NONE, description="user:account:shares:usage of each user; default: 1 share, no usage")
     partitions: str = Field(NONE, description="number:PriorityJobFactor:PriorityTier of each partition")
     qos: str = Field(NONE, description="number:priority:UsageFactor in thousandths of each QOS")
     reservations: str = Field(NONE, description="pool:begins:ends:processors of each reservation, Unix times")
     sched_interval: Period = Field(60, description="sched_interval: seconds between passes over the whole queue")
-    sched_delay: Seconds = Field(3, description="batch_sched_delay: seconds at least between passes after events")
-    sched_depth: Annotated[int, Field(ge=1, le=2**31)] = Field(100, description="default_queue_depth, after events")
+    sched_delay: Seconds = Field(3, description="batch_sched_delay: least seconds between passes after events")
+    sched_depth: Annotated[int, Field(ge=1, le=2**31)] = Field(
+        100, description="default_queue_depth: jobs in passes after events"
+    )
     bf_interval: Period = Field(30, description="bf_interval: seconds between passes of backfill")
     bf_window: Period = Field(1440, description="bf_window, minutes")
     bf_resolution: Period = Field(60, description="bf_resolution, seconds")
@@ -227,7 +229,7 @@ class SlurmSettings(PolicySettings):
     bf_max_job_part: Annotated[int, Field(ge=0, le=2**31)] = Field(0, description="bf_max_job_part; 0: no limit")
     bf_max_job_start: Annotated[int, Field(ge=0, le=2**31)] = Field(0, description="bf_max_job_start; 0: no limit")
     turnaround: Annotated[float, Field(ge=0, le=MAX_DURATION, allow_inf_nan=False)] = Field(
-        0.0, description="seconds from a job's end, on average, until its processors can be given away"
+        0.0, description="mean seconds from a job's end until its processors can be allocated again"
     )
 
     @model_validator(mode="before")
@@ -258,7 +260,7 @@ class SlurmSettings(PolicySettings):
                 while above:
                     above, steps = parents.get(above, -1), steps + 1
                     if above not in known or steps > len(rows):
-                        raise ValueError(f"account {number} is not below the root")
+                        raise ValueError(f"account {number} is not below the root: expected parents that lead to 0")
 
         return text
 

@@ -38,7 +38,7 @@ class Histograms:
         return self._fill(heapq.heappop(self._free), histogram)
 
     def replace(self, slot: int, histogram: tuple[float, ...]) -> int:
-        """Return the slot of a job with a new histogram: its own, unless it had none. An empty one changes nothing."""
+        """Replace a job's histogram, unless the new one is empty. Return its slot, a new one if it was `UNKNOWN`."""
         if slot == UNKNOWN or not histogram:
             return self.add(histogram) if slot == UNKNOWN else slot
         return self._fill(slot, histogram)

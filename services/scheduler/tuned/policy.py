@@ -95,7 +95,7 @@ def leader(losses: Floats, perturbations: Floats) -> int:
 
 
 TRIED = 3
-"""A threshold is chosen only after the run has lasted for so many times as long: before, no job has shown its price."""
+"""A threshold is chosen only after the run has lasted this many times as long. Before, its effect is not known yet."""
 
 SLOWDOWN_SHARES = {"slowdown": 1.0, "wait": 0.0, "weighted": 0.5}
 
@@ -103,12 +103,11 @@ SLOWDOWN_SHARES = {"slowdown": 1.0, "wait": 0.0, "weighted": 0.5}
 class Tuned(Policy):
     """Decide as the member of a portfolio with the best results on the jobs so far, chosen anew once a day by default.
 
-    Each member simulates the jobs of the run on a simulated machine, as far as the needed facts are known. A shadow
-    machine has processors only; real decisions consider all resources. Members are compared on the jobs that have ended
-    on all machines. A member is chosen only after the run has lasted for `TRIED` times its threshold. When the member
-    changes, waiting jobs keep their counts of overtaking work, and the job that has waited longest keeps its promise.
-    O(queue log queue + running log running) per pass, and as much for each instant of
-    each simulated machine.
+    Each member runs the jobs of the run on a simulated machine, as far as the needed facts are known. This machine has
+    processors only; real decisions consider all resources. Members are compared on the jobs that have ended on all
+    machines. A member is chosen only after the run has lasted for `TRIED` times its threshold. When the member changes,
+    waiting jobs keep their counts of overtaking work, and the job that has waited longest keeps its promise. O(queue
+    log queue + running log running) per pass, and as much for each instant of each simulated machine.
 
     References: docs/ordering.md#a-policy-that-tunes-itself (ours; the choice: Kalai 2005).
     """
@@ -125,7 +124,7 @@ class Tuned(Policy):
         self.overtaken = BypassedWork()
         self.processors = 0
         self.begin = 0
-        """When the run began, in seconds."""
+        """Beginning of the run, in seconds."""
         self.thresholds: Floats = np.array([0.0, *(member.settings.threshold for member in self.portfolio[1:])])
         """The threshold of each member, in seconds. EASY, the first, has none."""
         self.first_member = min(1, len(self.portfolio) - 1)

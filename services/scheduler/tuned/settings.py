@@ -74,7 +74,7 @@ class TunedSettings(PolicySettings):
     )
     thresholds: Numbers = Field(
         "18000+36000+72000+108000+144000+180000+216000+288000+432000",
-        description="thresholds in the portfolio, seconds, as of `guarded`",
+        description="values of `threshold` of `guarded` in the portfolio, in seconds",
     )
     overtaken: Numbers = Field(
         "0.35", description="values of `overtaken` of `guarded` in the portfolio, as shares of the threshold"
@@ -85,14 +85,14 @@ class TunedSettings(PolicySettings):
     taus: Annotated[str, _check_parts(_number(0.99))] = Field(
         "0", description="values of `tau` of `guarded` in the portfolio"
     )
-    by: TimesBy = Field("plan", description="run times that put jobs in order, as of `guarded`")
+    by: TimesBy = Field("plan", description="run times that put jobs in order, as in `guarded`")
     objective: Literal["slowdown", "wait", "weighted"] = Field(
         "slowdown",
         description="objective to minimise: mean bounded slowdown, mean wait, or the geometric mean of both",
     )
-    tail: float = Field(1.0, ge=0, le=100, description="weight of the longest waits beside the objective")
-    longest: float = Field(1.25, gt=0, le=1e6, description="guard: longest wait as a share of EASY's")
-    user: float = Field(3.0, gt=0, le=1e6, description="guard: mean wait of any user as a share of EASY's")
+    tail: float = Field(1.0, ge=0, le=100, description="weight of the longest waits, added to the objective")
+    longest: float = Field(1.25, gt=0, le=1e6, description="longest wait without penalty, as a share of EASY's")
+    user: float = Field(3.0, gt=0, le=1e6, description="mean wait of a user without penalty, as a share of EASY's")
     every: int = Field(86_400, ge=1, le=10**9, description="seconds of the log between choices")
     least: int = Field(300, ge=1, le=10**9, description="jobs that have ended on all machines before the first choice")
     perturbation: float = Field(

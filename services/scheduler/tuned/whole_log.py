@@ -1,4 +1,4 @@
-"""Replays of a whole log under `tuned` on a compiled machine, with the simulated machines of its portfolio beside."""
+"""Replays of a whole log under `tuned`: on a compiled machine, with a simulated machine for each portfolio member."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from shadowtime.shared.messages import Chosen, ClusterOpened, Decided
 def log_machine(policy: Policy, opened: ClusterOpened, jobs: MachineJobs, capacity: IntegerTable) -> LogMachine | None:
     """Return a machine that replays a log under a policy; None if only the policy itself can decide.
 
-    `capacity` is as of `LogMachine`.
+    `capacity` is as for `LogMachine`.
     """
     machine: LogMachine
     if type(policy) is Tuned:

@@ -253,8 +253,7 @@ class QueueBounds:
         return made
 
     def submit(self, job: JobSubmitted, results: list[CurrentBound]) -> bool:
-        """Store the bounds of a job until it starts. Recut the ranges if this is due. Return whether they were recut.
-        """
+        """Store the bounds of a job until it starts. Recut the ranges if this is due, and return whether it was done."""
         settings = self._settings
         bounds = tuple(bound.bound for bound in results)
         lower = () if settings.published_side == "upper" else tuple(bound.lower for bound in results)
