@@ -1,4 +1,4 @@
-"""Calibrated probabilities that a job is cut at a request: its own, or another that it could have asked for.
+"""Calibrated probabilities that a job is cut at a request: its own request, or a hypothetical one.
 
 A predicted histogram does not separate ends at the request from ends just before it, and its tail may be wrong. So each
 histogram is spread within its bins like the run times of the user (`ensembles/within_bins.py`). Then the record of past

@@ -52,7 +52,7 @@ def remembered(job: JobSubmitted, run_time: int = UNKNOWN) -> RememberedJob:
 class RememberingSettings(RunTimeSettings):
     """Settings of all predictors that store jobs."""
 
-    history: int = Field(20_000, ge=1, le=200_000, description="last ended jobs that are remembered")
+    history: int = Field(20_000, ge=1, le=200_000, description="number of last ended jobs that are remembered")
 
     def price(self) -> Price:
         """Return the price of the remembered jobs, with sums or sorted lists by class."""

@@ -24,7 +24,7 @@ class RunTimeSettings(SpecSettings):
         "once",
         description="predict a run time once, at the submission; or anew for all waiting and running jobs, before each "
         "submission and each pass, from what has been learned and the time that a job has run so far",
-        exclude_if=lambda value: value == "once",  # the SPECs of earlier runs stay as they are
+        exclude_if=lambda value: value == "once",  # so the SPECs of earlier runs do not change
     )
 
 

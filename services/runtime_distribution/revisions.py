@@ -44,7 +44,7 @@ def asked_about(number: int, now: int, jobs: JobsInSystem) -> AskedJob | None:
 
 
 def is_estimate(point: float | None, elapsed: int | None) -> bool:
-    """Return whether a point is an estimate. A point at its lower limit, one second from now, says nothing.
+    """Return whether a point is an estimate. A point at its lower limit, one second from now, is none.
 
     A running job then keeps its last prediction, which it has outlived or soon will (docs/algorithms.md#expected-end).
 

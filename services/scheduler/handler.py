@@ -57,7 +57,7 @@ from shadowtime.shared.stages import AdvisedStart, RunningJob, StageHandler, onl
 def starts_if_submitted(
     pool: PoolScheduler, now: int, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]
 ) -> Iterator[AdvisedStart]:
-    """Yield the start of each job as if only this job were submitted now. Each job comes with its run-time prediction.
+    """Yield the start of each job as if only this job were submitted now. `asked` has jobs and run-time predictions.
 
     If no start can be given, the `AdvisedStart` has the reason instead. All jobs are tried in the same sampled futures,
     in which jobs use only processors. No job starts before its memory and GPUs are expected to be free. Quantiles are
@@ -321,7 +321,7 @@ def decided(time: int, decisions: Sequence[Output]) -> Decided:
     _, kills, evaluated, cut, chosen, again = sorted_.values()
     soonest = min((event.time for event in again), default=None)
     if soonest is not None and soonest <= time:
-        raise ValueError(f"a policy asks for a pass at {soonest}, which is not after {time}")
+        raise ValueError(f"a policy requests a scheduling point at {soonest}; expected a time after {time}")
     if len(decisions) > MAX_LIVE_JOBS:
         raise ValueError(f"a policy made {len(decisions):,} decisions at once; at most {MAX_LIVE_JOBS:,} are allowed")
     return construct_unchecked(

@@ -143,7 +143,7 @@ class PoolScheduler:
     at
         Index of the pool in the machine, counted from 0.
     types
-        Types of GPUs, if the pool has several. Each is a resource of its own, after the GPUs of all types.
+        Types of GPUs, if the pool has several. Each type is a separate resource, after the GPUs of all types.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ COUNTERS = (
     *("waits", "run_times", "workload", "distributions", "accuracy", "calibration", "coverage", "forecasts"),
     *("starts", "cuts", "expected", "starts_by", "capacity", "held"),
 )
-"""Attributes of `Tally` that have a snapshot of their own under the same name."""
+"""Attributes of `Tally` whose snapshots are stored under the names of the attributes."""
 
 NUMBERS = ("scheduling_points", "ended_at_limit", "killed")
 

@@ -173,7 +173,7 @@ def _forecasts(tally: Tally) -> Samples:
 def _expected_starts(tally: Tally, sampling: Sampling) -> Samples:
     """Yield the errors of the site's expected starts, and of our forecasts for the same jobs.
 
-    Queues without a label of their own are left out.
+    Queues that share a label are left out.
     """
     shown = {ALL, *sampling.queues}
     for starts in tally.expected.scores() or ():

@@ -12,13 +12,13 @@ from shadowtime.shared.messages import Decided, Envelope, JobSubmitted, Probably
 from shadowtime.shared.statistics import WaitQuantiles
 
 MAX_QUEUES = 20
-"""Number of queues with figures of their own. All queues that occur later share a label."""
+"""Maximum number of queues with separate figures. All queues that occur later share a label."""
 
 MAX_REASONS = 30
-"""Number of reasons of decisions that are counted apart. The others share a label."""
+"""Maximum number of reasons of decisions that are counted separately. Later reasons share a label."""
 
 MAX_SCOPES = 500
-"""Number of scopes (grouping, queue, quantile) with figures of their own."""
+"""Maximum number of scopes (grouping, queue, quantile) with figures."""
 
 ALL, NONE, OTHERS = "all", "none", "others"
 

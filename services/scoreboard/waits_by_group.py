@@ -20,10 +20,10 @@ SIZES = ((1, "1 processor"), (8, "2 to 8 processors"), (64, "9 to 64 processors"
 LARGEST = "over 64 processors"
 ALL_JOBS = "all jobs"
 MAX_PARTITIONS = 20
-"""Number of partitions with a histogram of their own. All partitions that occur later have none."""
+"""Maximum number of partitions with a histogram. All partitions that occur later have none."""
 
 MAX_OWNERS = 5_000
-"""Number of users, and of accounts, whose waits are added up. All that occur later are left out."""
+"""Maximum number of users, and of accounts, whose waits are added up. All that occur later are left out."""
 
 SHOWN_OWNERS = 10
 """Number of users, and of accounts, that a sample shows: those with the most ended jobs."""

@@ -59,7 +59,7 @@ class WalltimeAdjustments(PredictingStage):
         if ended.requeued:
             return envelope
         adjustment = self.adjustments.pop(ended.job_number, None)
-        if ended.outcome == "killed":  # by the scheduler: this says nothing about the job's own run time
+        if ended.outcome == "killed":  # by the scheduler: the job's own run time is unknown
             return envelope
         self.predictor.learn_one(job.submitted, ended)
         requested_time = job.submitted.requested_time

@@ -70,10 +70,10 @@ LEAST = 1e-3
 class BoostedSettings(RunTimeSettings):
     """Settings of `Boosted`."""
 
-    history: int = Field(20_000, ge=500, le=50_000, description="last ended jobs, on which trees are grown")
+    history: int = Field(20_000, ge=500, le=50_000, description="number of last ended jobs on which trees are grown")
     days: int = Field(7, ge=1, le=365, description="days of the log after which trees are grown anew")
     trees: int = Field(150, ge=1, le=500, description="number of trees for the run time")
-    rounds: int = Field(40, ge=1, le=100, description="number of trees for each bin of the histogram")
+    rounds: int = Field(40, ge=1, le=100, description="number of trees for each outcome: a bin, or the request")
 
     def price(self) -> Price:
         """Return the price of experts and templates, of the rows, and of growing trees on them."""

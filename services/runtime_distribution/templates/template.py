@@ -182,9 +182,10 @@ def spelled_out(text: str) -> str:
             raise SettingsError(f"templates {name}: larger than {MAX_TEMPLATE_FILE_SIZE:,} bytes")
         lines = [line.partition("#")[0].strip() for line in contents.decode("utf-8-sig").splitlines()]
     except OSError as error:
-        raise SettingsError(f"templates {name}: {error.strerror}") from None
+        hint = "expected a file, or templates such as mean(key=user)"
+        raise SettingsError(f"templates {name}: cannot be read: {error.strerror}; {hint}") from None
     except UnicodeDecodeError:
-        raise SettingsError(f"templates {name}: not a text in UTF-8") from None
+        raise SettingsError(f"templates {name}: expected a text in UTF-8") from None
     except ValueError as error:  # a name that no file can have
         raise SettingsError(f"templates {name}: {error}") from None
 

@@ -115,7 +115,7 @@ class Forecaster:
     futures
         Method to run the policy ahead through many futures; None if no quantiles are wanted.
     calibrated
-        Correction of the quantiles by earlier outcomes; None to report them as they are.
+        Correction of the quantiles by earlier outcomes; None to report them uncorrected.
     """
 
     def __init__(

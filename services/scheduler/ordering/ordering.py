@@ -112,7 +112,7 @@ class Ordering:
         values = np.asarray(key(waiting), dtype=np.float64)
         if values.shape != (len(queue),):  # a plug-in may return another shape; kernels read one key for each job
             name = getattr(key, "__name__", key)
-            raise ValueError(f"order {name}: {len(queue)} jobs have keys of shape {values.shape}")
+            raise ValueError(f"order {name}: expected keys of shape ({len(queue)},), found {values.shape}")
         return values - self.weight * waiting.waits if self.weight and key is not fcfs else values
 
 

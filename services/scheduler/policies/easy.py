@@ -91,7 +91,7 @@ class Easy(InOrder, Policy):
         self.own_order = of.order is not Easy.order
         """Whether a subclass ranks the candidates itself."""
         self.own_rows = of.rows is not Easy.rows
-        """Whether a subclass serves the queue in an order of its own."""
+        """Whether a subclass defines the order of the queue itself."""
         self.in_turn = self.ordering.as_submitted and self.ordering.alike and not self.own_order and not self.own_rows
 
     def open(self, opened: ClusterOpened) -> None:

@@ -11,7 +11,7 @@ from shadowtime.services.scheduler.settings import PolicySettings, unless_defaul
 from shadowtime.services.scheduler.work_limits import CHARGES
 from shadowtime.shared.bounds import MAX_DURATION, MAX_KEYS, MAX_PROCESSORS, MAX_TIME
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import QUOTED, quote, truncate
+from shadowtime.shared.quoting import QUOTED, among, quote, truncate
 from shadowtime.shared.spec import Price, as_text, parse
 
 # Settings of a site in a TOML file: a key of the policy `slurm` on each line, lists for the rows of tables.
@@ -49,7 +49,7 @@ def inline(text: str) -> str:
             raise SettingsError(f"site {name}: larger than {MAX_SIZE:,} bytes")
         return spelled(tomllib.loads(contents.decode("utf-8-sig")))
     except OSError as error:
-        raise SettingsError(f"site {name}: {error.strerror}") from None
+        raise SettingsError(f"site {name}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, UnicodeDecodeError, a name that no file can have
         raise SettingsError(f"site {name}: {truncate(str(error))}") from None
 
@@ -167,9 +167,9 @@ def rows_of(table: str, text: str) -> list[Any]:
     for part in text.split(";"):
         numbers = part.split(":")
         if len(numbers) != len(row._fields) or not all(text.isascii() and text.isdecimal() for text in numbers):
-            raise ValueError(f"{quote(part)}: expected whole numbers, {':'.join(row._fields)}")
+            raise ValueError(f"{quote(part)}: expected {len(row._fields)} whole numbers, {':'.join(row._fields)}")
         if max(map(int, numbers)) > MAX_TIME:
-            raise ValueError(f"{quote(part)}: a number is above {MAX_TIME}")
+            raise ValueError(f"{quote(part)}: expected numbers of at most {MAX_TIME:,}")
         rows.append(row(*map(int, numbers)))
 
     return rows
@@ -204,7 +204,9 @@ class SlurmSettings(PolicySettings):
     fairshare: Literal["tree", "classic"] = Field("tree", description="Fair Tree, or PriorityFlags=NO_FAIR_TREE")
     damping: Annotated[int, Field(ge=1, le=65_533)] = Field(1, description="FairShareDampeningFactor, for classic")
     favor_small: bool = Field(False, description="PriorityFavorSmall: small jobs first, not large ones")
-    size_relative: bool = Field(False, description="PriorityFlags=SMALL_RELATIVE_TO_TIME: size / limit")
+    size_relative: bool = Field(
+        False, description="PriorityFlags=SMALL_RELATIVE_TO_TIME: a size is divided by the limit in minutes"
+    )
     processors: Annotated[int, Field(ge=0, le=MAX_PROCESSORS)] = Field(
         0, description="processors of the whole site, by which sizes are divided; 0: those of all pools"
     )
@@ -212,7 +214,11 @@ class SlurmSettings(PolicySettings):
         0, description="nodes of the whole site; 0: the number of processors"
     )
     accounts: str = Field(NONE, description="number:parent:shares:users of each account, `;` between them; 0: the root")
-    users: str = Field(NONE, description="user:account:shares:usage of each user; default: 1 share, no usage")
+    users: str = Field(
+        NONE,
+        description="user:account:shares:usage of each user, the usage in processor seconds; without a row: 1 share "
+        "and no usage",
+    )
     partitions: str = Field(NONE, description="number:PriorityJobFactor:PriorityTier of each partition")
     qos: str = Field(NONE, description="number:priority:UsageFactor in thousandths of each QOS")
     reservations: str = Field(NONE, description="pool:begins:ends:processors of each reservation, Unix times")
@@ -240,7 +246,7 @@ class SlurmSettings(PolicySettings):
             return keys
         site_keys = keys_of(str(keys["site"]))
         if unknown := [key for key in site_keys if key not in cls.model_fields or key == "site"]:
-            raise ValueError(f"site: unknown key {quote(unknown[0])}")
+            raise ValueError(f"site: unknown key {quote(unknown[0])}{among(unknown[0], list(cls.model_fields))}")
         return site_keys | {key: value for key, value in keys.items() if key != "site"}
 
     @field_validator(*TABLES)

@@ -106,7 +106,9 @@ class TunedSettings(PolicySettings):
     def _few_and_different(self) -> "TunedSettings":
         count = 1 + math.prod(len(text.split(BETWEEN)) for text in self._lists())
         if count > MAX_MEMBERS:
-            raise ValueError(f"the portfolio has {count:,} configurations; at most {MAX_MEMBERS} are allowed")
+            raise ValueError(
+                f"the portfolio has {count:,} configurations; at most {MAX_MEMBERS} are allowed: shorten a list"
+            )
         for key, parts in zip(("orders", "thresholds", "overtaken", "patience", "taus"), self._lists(), strict=True):
             meant = [ORDERS[part] if key == "orders" else float(part) for part in parts.split(BETWEEN)]
             for place, (part, value) in enumerate(zip(parts.split(BETWEEN), meant, strict=True)):

@@ -253,7 +253,7 @@ class QueueBounds:
         return made
 
     def submit(self, job: JobSubmitted, results: list[CurrentBound]) -> bool:
-        """Store the bounds of a job until it starts. Recut the ranges if this is due, and return whether it was done."""
+        """Store the bounds of a job until it starts. Recut the ranges if this is due; return whether this was done."""
         settings = self._settings
         bounds = tuple(bound.bound for bound in results)
         lower = () if settings.published_side == "upper" else tuple(bound.lower for bound in results)
