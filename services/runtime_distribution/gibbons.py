@@ -135,9 +135,9 @@ class Gibbons(WindowedPredictor):
     """Predict from jobs of the same user and executable, else of the same executable, else from all jobs.
 
     In each of these three groups, the mean run time of the same range of processors is tried first. If the range has
-    too few jobs, a regression over all ranges is tried: mean run times on mean processors, weighted by the inverse of
-    the variance. The first of these six templates with enough jobs predicts. An unknown executable or user counts as a
-    value like any other. A log without executables is therefore predicted by user.
+    too few jobs, a regression over all ranges is tried. It fits mean run times to mean processors, weighted by the
+    inverse of the variance. The first of these six templates with enough jobs predicts. An unknown executable or user
+    counts as a value like any other. A log without executables is therefore predicted by user.
 
     Memory is bounded by `history`; a prediction is O(log processors), an end O(1).
 

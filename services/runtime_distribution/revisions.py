@@ -57,11 +57,11 @@ def is_estimate(point: float | None, elapsed: int | None) -> bool:
 class Revisions:
     """The last prediction of each job in the system, and the jobs whose prediction may have changed since.
 
-    A job is pending if one of its groups has changed, if it has run for the time until which its prediction holds, or
-    if it was submitted, started, resumed or requeued. `take` asks the predictor about pending jobs only. It returns
-    those whose prediction differs in whole seconds. At one event it asks for at most `MAX_REVISIONS` jobs and for at
-    most `WORK` steps; the other jobs stay pending, in their order. So an event costs O(pending jobs), and an end
-    O(jobs in the groups of the ended job).
+    A job is pending once it was submitted, started, resumed or requeued. It is also pending once one of its groups has
+    changed, or once it has run for the time until which its prediction holds. `take` predicts pending jobs only, with
+    at most `MAX_REVISIONS` jobs and `WORK` steps at one event. It returns the predictions that differ in whole seconds.
+    The jobs beyond these limits stay pending, in their order. So an event costs O(pending jobs), and an end O(jobs in
+    the groups of the ended job).
 
     References: docs/algorithms.md#predictions-made-anew (Smith 1999, section 2.1.4).
     """

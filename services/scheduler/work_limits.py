@@ -5,8 +5,8 @@ much work the logs of the archive need, and what happens beyond a limit.
 """
 
 MAX_STARTS = 10_000
-"""Maximum number of jobs that one pass starts. The next pass continues. By default, Slurm's main scheduler looks at 100
-jobs (`default_queue_depth`), its backfilling at 500 (`bf_max_job_test`)."""
+"""Maximum number of jobs that one pass starts. The next pass continues. By default, Slurm's main scheduler examines 100
+jobs (`default_queue_depth`), its backfilling 500 (`bf_max_job_test`)."""
 
 WEIGHED = 10_000
 """Maximum number of evaluations of candidates in one pass. A candidate counts once for each walk that evaluates it. The
@@ -28,8 +28,9 @@ AHEAD = 200_000_000
 """Maximum steps of one forecast."""
 
 MAX_AHEAD = 1_000
-"""Maximum number of waiting jobs of a pool for which waits are forecast. A forecast behind 1,000 others takes some
-0.02 s, and its cost grows with their square. HPC2N had 2,486 waiting jobs, the next log of the archive 580."""
+"""Maximum number of waiting jobs of a pool at a forecast. If more jobs wait, there are no forecasts. A forecast behind
+1,000 jobs takes about 0.02 s, and its cost grows with the square of this number. HPC2N had up to 2,486 waiting jobs,
+the next log of the archive 580."""
 
 FUTURES = 200_000_000
 """Maximum steps of one sampled forecast. Each of its futures gets an equal share."""

@@ -52,9 +52,9 @@ class YoungRun:
     """The waits of a young queue, and the factor by which its bounds are widened.
 
     A bound is at least the quantile of all waits, also of those that are not over yet. It is multiplied by a factor of
-    at least 1: the quantile of wait / bound over the last started jobs, and over the jobs that still wait beyond their
-    bounds. A queue is not young any more once `YOUNG` waits are known and the factor is 1. Memory is bounded by `YOUNG`
-    and by the waiting jobs. O(waits + waiting jobs) a submission.
+    at least 1. The factor is the quantile of wait / bound over the last started jobs and the jobs that still wait
+    beyond their bounds. A queue is not young any more once `YOUNG` waits are known and the factor is 1. Memory is
+    bounded by `YOUNG` and by the waiting jobs. O(waits + waiting jobs) a submission.
 
     >>> young = YoungRun(0.95)
     >>> for number in range(100):

@@ -52,8 +52,8 @@ class LikeJobs:
     def since(self, window: int, number: int) -> "array[float]":
         """Return the sorted ratios of the entries from this number on.
 
-        O(log n) comparisons and a move of O(n) bytes for each entry that has left since the last call, or the cost of
-        sorting all, if that is less. The cached ratios of a window only save work: the result does not depend on
+        Each entry that has left since the last call costs O(log n) comparisons and a move of O(n) bytes. If sorting all
+        entries costs less, they are sorted. The cached ratios of a window only save work: the result does not depend on
         earlier calls.
         """
         first, ratios, sorted_ratios = self._first[window], self._ratios, self._sorted[window]

@@ -1,8 +1,8 @@
 """The event loop of simulated machines: one machine for each configuration, over arrays of all jobs.
 
-A machine never uses facts that are not known yet. In a portfolio, it stops where it would need the end of a job that
-has not ended in the run itself, and continues once this end is known (docs/ordering.md#no-leak). In a replay of a log,
-all run times are known. A machine has processors only: memory and GPUs do not limit jobs there.
+A machine never uses facts that are not known yet. In a portfolio, it stops if it needs the end of a job that has not
+ended in the run itself. It continues once this end is known (docs/ordering.md#no-leak). In a replay of a log, all run
+times are known. A machine has processors only: memory and GPUs do not limit jobs there.
 """
 
 from typing import NamedTuple
@@ -59,8 +59,8 @@ def counted(planned_time: int) -> int:
 def end_of(job: int, known: KnownTables, start: int) -> int:
     """Return the end of a job that started at `start`; -1 if it is not known yet.
 
-    A job that was withdrawn in the run ends at its withdrawal or at its limit, the earlier of the two, but not before
-    its start. Its run time will never be known.
+    A job that was withdrawn in the run ends at its withdrawal or at its limit, whichever is earlier, but not before its
+    start. Its run time will never be known.
     """
     if known.run_times[job] >= 0:
         return start + int(known.run_times[job])

@@ -49,9 +49,10 @@ class KnownTables(NamedTuple):
 class MemberArrays(NamedTuple):
     """Columns of the configurations, shape (members,).
 
-    The columns are the kind of pass; the kind of the queue's order and its row of `bases`, and the same for candidates;
-    the row of `planned_times`; the guards in seconds; and the weights of the wait in the two orders. `corrections` are
-    those of `expected_ends`, for all configurations.
+    `passes` are kinds of pass. `kinds` and `bases` are the kind of the queue's order and its row of
+    `KnownTables.bases`; `candidate_kinds` and `candidate_bases` are the same for candidates. `plans` are rows of
+    `KnownTables.planned_times`. The guards are in seconds. The weights are those of the wait in the two orders.
+    `corrections` are those of `expected_ends`, for all configurations.
     """
 
     passes: Integers
@@ -71,8 +72,9 @@ class MemberArrays(NamedTuple):
 class PassColumns(NamedTuple):
     """The state of a machine at a pass.
 
-    The fields are its time, idle processors and size; its waiting jobs, and the work that overtook them; its running
-    jobs; the start of each job of the log; and the patience of the job that has waited longest, in seconds.
+    `now`, `free` and `machine` are its time, idle processors and size. `waiting` and `running` are indices of jobs.
+    `work` is the work that overtook each waiting job. `starts` has the start of each job of the log. `patience` is that
+    of the job that has waited longest, in seconds.
     """
 
     now: int
@@ -88,8 +90,9 @@ class PassColumns(NamedTuple):
 class CarriedPlan(NamedTuple):
     """State that a machine carries from pass to pass.
 
-    The fields are the reservations of the waiting jobs at the last conservative pass, and whether processors were freed
-    since then; the job that has waited longest, -1 if none; and the least patience that this job was promised.
+    `table` has the reservations of the waiting jobs at the last conservative pass. `freed` is whether processors were
+    freed since then. `eldest` is the job that has waited longest, -1 if none, and `patience` the least patience that it
+    was promised.
     """
 
     table: IntegerTable

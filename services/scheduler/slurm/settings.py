@@ -201,7 +201,7 @@ class SlurmSettings(PolicySettings):
         description="a Unix time at which priorities are calculated; all other calculations are multiples of "
         "`calc_period` away from it",
     )
-    fairshare: Literal["tree", "classic"] = Field("tree", description="Fair Tree, or PriorityFlags=NO_FAIR_TREE")
+    fairshare: Literal["tree", "classic"] = Field("tree", description="Fair Tree (tree) or NO_FAIR_TREE (classic)")
     damping: Annotated[int, Field(ge=1, le=65_533)] = Field(1, description="FairShareDampeningFactor, for classic")
     favor_small: bool = Field(False, description="PriorityFavorSmall: small jobs first, not large ones")
     size_relative: bool = Field(

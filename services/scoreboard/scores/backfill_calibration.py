@@ -75,8 +75,8 @@ class Calibration:
     def decide(self, decided: Decided, waiting: Mapping[int, JobSubmitted], *, obeyed: bool) -> None:
         """Add the candidates of a pass. `waiting` has the jobs that waited at that time.
 
-        If decisions are only advice (not `obeyed`), only evaluations before the first start of a pass count: later ones
-        assume jobs that do not really run.
+        If decisions are only advice (not `obeyed`), only evaluations before the first start of a pass count. Later
+        evaluations assume that the started jobs run, although they do not.
         """
         evaluated = [candidates for candidates in decided.evaluated if obeyed or candidates.after == 0]
         starts = iter(decided.starts if obeyed else ())

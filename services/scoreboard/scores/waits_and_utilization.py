@@ -23,9 +23,8 @@ SUBMIT, START, END, PROCESSORS, REQUESTED, RUN_TIME = range(6)
 def add_jobs(jobs: IntegerTable, sums: Floats) -> None:
     """Add jobs, one after another, to `sums` in place. O(jobs). `sums` has the entries of `WaitScores.FLOATS`.
 
-    The formulas are those of `bounded_slowdown`, `unclamped_slowdown` and `slowdown`; the logarithm of the wait, at
-    least `WAIT_FLOOR`; and WFP's priority (wait / requested time)³ · processors (Tang 2013, section 6.1).
-    The last sum is that of squared waits.
+    Slowdowns follow `bounded_slowdown`, `unclamped_slowdown` and `slowdown`. Before its logarithm is taken, a wait is
+    raised to `WAIT_FLOOR`. The priority is WFP's: (wait / requested time)³ · processors (Tang 2013, section 6.1).
     """
     for job in range(len(jobs)):
         wait = jobs[job, START] - jobs[job, SUBMIT]

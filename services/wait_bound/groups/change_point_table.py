@@ -25,7 +25,7 @@ THRESHOLDS = {
 }
 """Length of the rare run by lag-1 autocorrelation, as `rare_run` finds it, for bounds on the 0.95 quantile.
 
-The entry at 0.3 is a close case: some other seeds give 4.
+The entry at 0.3 is a close case: with some other seeds it is 4.
 """
 
 QUANTILE = 0.95
