@@ -10,7 +10,7 @@ from shadowtime.shared.spec import Price
 class WindowSettings(RunTimeSettings):
     """Settings of predictors from each user's last jobs."""
 
-    window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
+    window: int = Field(60, ge=1, le=1000, description="number of last ended jobs remembered of each user")
 
     def price(self) -> Price:
         """Return the price of the users' last jobs."""

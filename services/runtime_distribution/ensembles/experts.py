@@ -140,7 +140,7 @@ EXPERTS: Final = (
 class ExpertsSettings(RunTimeSettings):
     """Settings of `Experts`."""
 
-    window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
+    window: int = Field(60, ge=1, le=1000, description="number of last ended jobs remembered of each user")
     rate: Rate = 0.1
     global_rate: GlobalRate = 0.01
     share: Share = 0.01

@@ -70,7 +70,7 @@ class ConservativeSettings(OrderedSettings):
     speculate: Annotated[float | Literal["no", "expected"], BeforeValidator(_share)] = Field(
         "no",
         description="run jobs on trial in holes of the plan. With a number, the hole must last for at least this "
-        "share of the estimate. With `expected`, the expected saved wait must exceed the expected wasted work.",
+        "share of the planned run time. With `expected`, the expected saved wait must exceed the expected wasted work.",
     )
     test_runs: bool = Field(
         False,

@@ -11,7 +11,10 @@ from shadowtime.shared.messages import CutShort, Start
 
 
 class Fcfs(Policy):
-    """Start jobs strictly in order of submission. The first job that does not fit blocks all behind it. O(starts)."""
+    """Start jobs strictly in order of submission. The first job that does not fit blocks all behind it.
+
+    O(starts).
+    """
 
     name = "fcfs"
     Settings = ForecastSettings

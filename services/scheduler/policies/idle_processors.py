@@ -32,7 +32,7 @@ class TrialRule(NamedTuple):
     """Rule by which jobs get trials on idle processors."""
 
     speculate: float | str
-    """Least length of a hole as a share of the job's estimate; `expected` to decide by the expected gain; or `no`."""
+    """Least length of a hole as a share of the planned run time; `expected` to decide by the expected gain; or `no`."""
     came_true: float
     """Actual waits as a share of the waits foreseen by the plan. It scales the wait that a trial may save."""
     test_runs: bool

@@ -54,7 +54,7 @@ def attempt(
     requested_time
         Request as submitted, whatever the prediction or shape. It decides whether the job is long enough for a test.
     least
-        Shortest hole worth a speculative run: a share of the estimate, or `next_time` after an earlier trial.
+        Shortest hole for a speculative run: a share of the planned run time, or `next_time` after an earlier trial.
     speculate, test
         Whether the job may be run speculatively, and whether it may be tested.
 

@@ -213,14 +213,14 @@ class SlurmSettings(PolicySettings):
     nodes: Annotated[int, Field(ge=0, le=MAX_PROCESSORS)] = Field(
         0, description="nodes of the whole site; 0: the number of processors"
     )
-    accounts: str = Field(NONE, description="number:parent:shares:users of each account, `;` between them; 0: the root")
+    accounts: str = Field(NONE, description="number:parent:shares:users of each account, `;` between; parent 0: root")
     users: str = Field(
         NONE,
         description="user:account:shares:usage of each user, the usage in processor seconds; without a row: 1 share "
         "and no usage",
     )
     partitions: str = Field(NONE, description="number:PriorityJobFactor:PriorityTier of each partition")
-    qos: str = Field(NONE, description="number:priority:UsageFactor in thousandths of each QOS")
+    qos: str = Field(NONE, description="number:priority:usage of each QOS; usage: 1000 × UsageFactor")
     reservations: str = Field(NONE, description="pool:begins:ends:processors of each reservation, Unix times")
     sched_interval: Period = Field(60, description="sched_interval: seconds between passes over the whole queue")
     sched_delay: Seconds = Field(3, description="batch_sched_delay: least seconds between passes after events")
@@ -231,9 +231,15 @@ class SlurmSettings(PolicySettings):
     bf_window: Period = Field(1440, description="bf_window, minutes")
     bf_resolution: Period = Field(60, description="bf_resolution, seconds")
     bf_max_job_test: Annotated[int, Field(ge=1, le=2**31)] = Field(500, description="bf_max_job_test: jobs per pass")
-    bf_max_job_user: Annotated[int, Field(ge=0, le=2**31)] = Field(0, description="bf_max_job_user; 0: no limit")
-    bf_max_job_part: Annotated[int, Field(ge=0, le=2**31)] = Field(0, description="bf_max_job_part; 0: no limit")
-    bf_max_job_start: Annotated[int, Field(ge=0, le=2**31)] = Field(0, description="bf_max_job_start; 0: no limit")
+    bf_max_job_user: Annotated[int, Field(ge=0, le=2**31)] = Field(
+        0, description="bf_max_job_user: per user; 0: no limit"
+    )
+    bf_max_job_part: Annotated[int, Field(ge=0, le=2**31)] = Field(
+        0, description="bf_max_job_part: per partition; 0: no limit"
+    )
+    bf_max_job_start: Annotated[int, Field(ge=0, le=2**31)] = Field(
+        0, description="bf_max_job_start: per pass; 0: no limit"
+    )
     turnaround: Annotated[float, Field(ge=0, le=MAX_DURATION, allow_inf_nan=False)] = Field(
         0.0, description="mean seconds from a job's end until its processors can be allocated again"
     )
