@@ -220,7 +220,7 @@ class SlurmSettings(PolicySettings):
         "and no usage",
     )
     partitions: str = Field(NONE, description="number:PriorityJobFactor:PriorityTier of each partition")
-    qos: str = Field(NONE, description="number:priority:usage of each QOS; usage: 1000 × UsageFactor")
+    qos: str = Field(NONE, description="number:priority:usage of each QOS; usage: UsageFactor in thousandths")
     reservations: str = Field(NONE, description="pool:begins:ends:processors of each reservation, Unix times")
     sched_interval: Period = Field(60, description="sched_interval: seconds between passes over the whole queue")
     sched_delay: Seconds = Field(3, description="batch_sched_delay: least seconds between passes after events")

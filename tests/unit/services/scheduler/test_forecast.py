@@ -215,7 +215,7 @@ def test_on_a_machine_that_has_become_too_small_there_is_no_telling(policy: str)
     asked.forecast(1, 8, 100)
     asked.start(1, 8)
     asked.tell(CapacityChanged(time=10, processors=4))
-    too_small = WaitForecast(reason="the machine is too small just now, for it or for a job ahead")
+    too_small = WaitForecast(reason="the machine is now too small for it or for a job ahead of it")
     assert asked.forecast(2, 5, 60, time=20) == too_small
     assert asked.forecast(3, 5, 60, time=20) == too_small
     asked.tell(CapacityChanged(time=30, processors=10))

@@ -215,7 +215,7 @@ def test_the_rhythm_goes_on_while_nobody_is_asked() -> None:
         ("accounts=1:2:1:1;2:1:1:1", "account 1 is not below the root"),
         ("accounts=1:0:1:1;1:0:1:1", "account 1 occurs twice"),
         ("partitions=1:x:1", "whole numbers"),
-        ("site=/nowhere", "site /nowhere: No such file"),
+        ("site=/nowhere", "site /nowhere: cannot be read: No such file"),
         ("site=(wait=1)", "unknown key 'wait'"),
         ("bf_interval=0", "bf_interval=0"),
     ],
