@@ -1,1 +1,1 @@
-"""The stages, the processes beside them, and the follower and the shadows of a live cluster."""
+"""The stages, the processes that are not stages, and the follower and the shadows of a live cluster."""

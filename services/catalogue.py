@@ -67,7 +67,7 @@ def configure(policy: str, runtime: str | None = None, adjustment: str | None = 
 
 
 def spelled(option: str, spec: str) -> Spelled:
-    """Return a canonical SPEC in three parts: its name, the keys with other values than the defaults, and the others.
+    """Return a canonical SPEC in three parts: its name, the keys that differ from their defaults, and the other keys.
 
     >>> str(spelled("adjustment", canonical("adjustment", "auto:minimum=20")))
     'auto(minimum=20,threshold=0.5,rank=nearest,bad=0.02)'

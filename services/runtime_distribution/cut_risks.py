@@ -172,7 +172,8 @@ class CutRisks:
 
     Two records are kept. The first compares the stated risk at a job's own request with whether the job was cut there.
     The second is for shorter requests. At each knot, it compares the risk with whether the job ran longer than the
-    request that has this risk. A job counts when it ends, by its prediction at submission.
+    request that has this risk, if that request is shorter than the job's own. A job counts when it ends, by its
+    prediction at submission.
 
     Nothing is learned before the first prediction with a histogram, and nothing from a job without a request.
 

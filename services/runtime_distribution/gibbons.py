@@ -194,7 +194,7 @@ class Gibbons(WindowedPredictor):
         return ranges_of, least.tolist()
 
     def _estimate(self, ranges: dict[int, RangeSums], processors: int) -> tuple[float, int] | None:
-        """Return the mean of the range, else the regression over all ranges, with its number of jobs; None without."""
+        """Return an estimate and its number of jobs: mean of the range, else regression over all ranges, else None."""
         own = ranges.get(range_of(processors))
         if own is not None and own.count >= MIN_ENDED:
             return own.run_times / own.count, own.count

@@ -1,4 +1,4 @@
-"""The predictions that are made anew: which jobs are asked about at an event, and whose prediction has changed."""
+"""The predictions that are made anew: which jobs are predicted at an event, and which predictions have changed."""
 
 import heapq
 from itertools import islice

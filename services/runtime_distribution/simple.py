@@ -98,7 +98,7 @@ class LastTwo(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
 
 
 class QueueMaximum(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
-    """Predict the longest run time of all ended jobs of the same queue, a substitute for requests in logs without them.
+    """Predict the longest run time of all ended jobs of the same queue: a substitute for requests that a log lacks.
 
     Jobs without a known queue form one queue. Memory is two numbers for each of at most `MAX_OWNERS` queues.
 
@@ -293,7 +293,7 @@ class ClassP90(OwnerClassPredictor):
         return super().outlook(x, elapsed)._replace(until=until)
 
     def _longer(self, x: JobSubmitted, elapsed: int) -> tuple[Sequence[int], int]:
-        """Return the run times of the job's class in order, and the number of those not longer than `elapsed`."""
+        """Return the run times of the job's class, ascending, and how many of them are not longer than `elapsed`."""
         key = self._class_of(remembered(x))
         run_times: Sequence[int] = () if key is None else self._run_times.get(key, ())
         return run_times, bisect_right(run_times, elapsed) if elapsed else 0

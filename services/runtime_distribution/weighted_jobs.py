@@ -208,7 +208,7 @@ class SimilarJobs(Predictor[JobSubmitted, int, RunTimePrediction]):
         return self._histories.of(x)
 
     def observations(self, x: JobSubmitted) -> int:
-        """Return the number of ended jobs behind a prediction: the user's own, or for a new user those of all users."""
+        """Return the number of ended jobs behind a prediction: the user's jobs, or all jobs if the user has none."""
         return len(self._histories.of(x)) or self._ended
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:

@@ -203,7 +203,7 @@ class Scheduler(StageHandler):
         return super().on_changed(envelope, changed, old, new)
 
     def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
-        """Update what a running job holds, and its limit. The job stays in its pool."""
+        """Update the resources of a running job, and its limit. The job stays in its pool."""
         changed = envelope.event
         if isinstance(changed, JobChanged):
             pool = self.places[changed.job_number]
@@ -271,7 +271,7 @@ class Scheduler(StageHandler):
         return tuple(starts_if_submitted(self.pools[asked[0][0].pool or 0], self.time, asked)) if asked else ()
 
     def _beside(self, pool: PoolScheduler, event: Event) -> None:
-        """Pass an event of one pool to those policies of other pools that observe all pools."""
+        """Pass an event of one pool to the policies of other pools, if they observe all pools."""
         for observer in self.seeing:
             if observer is not pool:
                 observer.policy.beside(event)

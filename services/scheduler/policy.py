@@ -127,7 +127,7 @@ class Policy(Protocol):
         return None
 
     def own_snapshot(self) -> Any:
-        """Return the state without what it shares with the policy of the first pool."""
+        """Return the state without the part that it shares with the policy of the first pool."""
         return self.snapshot()
 
     def restore(self, state: Any) -> None:

@@ -254,7 +254,7 @@ class PoolScheduler:
         self.observe(changed)
 
     def change_running(self, changed: JobChanged, old: RunningJob, new: RunningJob) -> None:
-        """Update what a running or suspended job holds. A new limit caps all planned times of the job."""
+        """Update the resources of a running or suspended job. A new limit caps all planned times of the job."""
         number, processors = changed.job_number, new.started.processors
         suspended = number in self.suspended
         row = list(self.suspended[number] if suspended else self.running.remove(number))

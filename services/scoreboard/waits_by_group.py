@@ -15,7 +15,7 @@ WAITS = (60, 600, 3_600, 14_400, 43_200, DAY, 3 * DAY, 7 * DAY)
 """Upper limits of the buckets of waits, in seconds. The last bucket has no limit."""
 
 SIZES = ((1, "1 processor"), (8, "2 to 8 processors"), (64, "9 to 64 processors"))
-"""Largest jobs of each size, in processors. Jobs that are larger than all of them are of `LARGEST`."""
+"""Upper limit of each size in processors, and its name. Jobs above all limits have the name `LARGEST`."""
 
 LARGEST = "over 64 processors"
 ALL_JOBS = "all jobs"

@@ -1,4 +1,4 @@
-"""Scores of a whole replay, from the times of all its jobs. They equal those of the stage, to the last bit."""
+"""Scores of a whole replay, from the times of all its jobs. They equal the scores of the stage, to the last bit."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -32,7 +32,7 @@ class HistorySettings(SpecSettings):
         le=0.999,
         description="probability that at least the share `quantile` of jobs waits no longer than the bound",
     )
-    history: int = Field(20_000, ge=100, le=50_000, description="number of waits that are remembered in each group")
+    history: int = Field(20_000, ge=100, le=50_000, description="number of waits remembered in each queue or group")
 
     @field_validator("history")
     @classmethod

@@ -23,7 +23,7 @@ BEYOND = 1.5
 """Assumed ratio of the whole wait to the wait so far of a job that still waits beyond its bound."""
 
 FLOOR = 60
-"""Seconds that are added to waits and bounds before they are divided, so that short ones count for little."""
+"""Seconds that are added to a wait and its bound before their ratio is computed, so that short waits count little."""
 
 
 def censored_quantile(waits: Integers, so_far: Integers, share: float) -> int | None:

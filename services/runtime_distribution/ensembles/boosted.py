@@ -36,7 +36,7 @@ from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import LastValue, Predictor
 
-# Parameters of LightGBM for the trees of `boosted`, beside the fixed ones of `shared.distributions.boosted_trees`.
+# Parameters of LightGBM for the trees of `boosted`, in addition to those of `shared.distributions.boosted_trees`.
 
 POINT: Final[dict[str, Any]] = {
     "objective": "regression_l1",

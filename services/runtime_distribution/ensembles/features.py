@@ -1,4 +1,4 @@
-"""Features of a job at its submission as a row of numbers: its own, and those of groups of similar earlier jobs."""
+"""Features of a job at its submission, as a row of numbers: of the job, and of groups of similar earlier jobs."""
 
 import math
 from typing import Any, Final

@@ -193,7 +193,7 @@ def _nothing(event: Event) -> None:
 
 
 def _counted(numbers: list[int], verb: str, job_id: Callable[[int], str] = str) -> str:
-    """Return a text with the number of jobs that wait or run, and the first of them.
+    """Return a text with the number of jobs that wait or run, and the first `MAX_LISTED` job numbers.
 
     >>> _counted([3, 7], "wait"), _counted([], "run")
     ('2 wait (3, 7)', '0 run')

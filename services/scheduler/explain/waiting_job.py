@@ -31,7 +31,7 @@ class ServiceOrder:
     idle: Integers
     busy: PassState
     heads: int
-    """Number of first jobs that fit together into the free resources. A pass would start them."""
+    """Number of jobs, from the first on, that fit together into the free resources. A pass would start them."""
     job_numbers: Integers
 
     @cached_property

@@ -66,8 +66,8 @@ class WhatIf:
     def sooner(self, number: int, shortest: int | None) -> list[Sooner]:
         """Return up to two other requests with which a pass now would start the job: a shorter and a smaller one.
 
-        They have the longest and the largest of the tried values. The list is empty if no tried request starts the job,
-        or if more than `MAX_QUEUE` jobs wait.
+        They have the longest tried time, and the largest tried size, with which the job starts. The list is empty if
+        there is none, or if more than `MAX_QUEUE` jobs wait.
 
         `shortest` is the first request to try: the seconds until the shadow time of the head; None without a shadow
         time.

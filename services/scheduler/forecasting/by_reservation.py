@@ -74,7 +74,7 @@ def place(
 
 
 class Reservations:
-    """A plan of waiting jobs that considers only processors. Jobs are only added behind the others.
+    """A plan of waiting jobs that considers only processors. New jobs are placed behind all planned jobs.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Reservations:
         self.steps = begin(self.times, self.free, now, np.array([idle]), processors.reshape(-1, 1), ends)
 
     def add(self, processors: Integers, run_times: Integers) -> int:
-        """Add jobs behind the others. Return the start of the last one in seconds, `FOREVER` if it never starts.
+        """Add jobs behind all planned jobs. Return the last one's start in seconds; `FOREVER` if it never starts.
 
         If the result is `TOO_FAR`, the plan is incomplete and must not be used again.
         """

@@ -159,7 +159,7 @@ class ProjectedQueue:
         """First start of any waiting job, in seconds."""
 
     def add(self, job: Integers) -> None:
-        """Put a waiting job behind the others."""
+        """Append a waiting job to the queue."""
         if self.waits == self.waiting.shape[1]:
             self.waiting = np.concatenate((self.waiting, np.empty((len(job), self.waits + 1), dtype=np.int64)), axis=1)
         self.waiting[:, self.waits] = job

@@ -51,8 +51,7 @@ class Pass(NamedTuple):
     places: Integers
     reasons: Integers
     eldest: tuple[int, Integers]
-    """Planned start of the job that has waited longest, in seconds, and the resources left beside this job at that
-    time."""
+    """Planned start of the job that has waited longest, in seconds, and the resources that it leaves free then."""
     head: int
     """Index of the first job of the order that does not fit; -1 if there is none, or nothing is tried behind it."""
     shadow: tuple[int, Integers]

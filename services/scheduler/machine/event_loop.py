@@ -42,7 +42,7 @@ class Machines(NamedTuple):
 
 
 AS_REQUESTED, AS_PREDICTED = range(2)
-"""Rows of planned times. Behind them is a row for each tau: the times that jobs outlast with probability tau."""
+"""Rows of planned times. Further rows, one for each tau, have the times that jobs outlast with probability tau."""
 
 
 @kernel

@@ -24,7 +24,7 @@ IN_TURN, EASY, GUARDED, CONSERVATIVE, REPLANNED = range(5)
 guarantees."""
 
 AS_SUBMITTED, AS_QUEUE = -1, -2
-"""Kinds of order beside those of `sort_keys`: the order of submission; and, for candidates, the order of the queue."""
+"""Kinds of order that `sort_keys` does not have: the order of submission, and for candidates that of the queue."""
 
 
 class KnownTables(NamedTuple):
@@ -136,7 +136,7 @@ def candidates_in_order(member: int, members: MemberArrays, known: KnownTables, 
 
 @kernel
 def running_ends(member: int, members: MemberArrays, known: KnownTables, state: PassColumns) -> HeldResources:
-    """Return what the running jobs hold, and their expected ends by the planned times of the policy. O(running)."""
+    """Return the sizes of the running jobs, and their expected ends by the planned times of the policy. O(running)."""
     planned, jobs = known.planned_times[members.plans[member]], len(state.running)
     sizes = np.empty((jobs, 1), dtype=np.int64)
     starts, times, requests = np.empty(jobs, np.int64), np.empty(jobs, np.int64), np.empty(jobs, np.int64)

@@ -129,7 +129,7 @@ class Easy(InOrder, Policy):
         return None if self.ordering.as_submitted else self.ordering.rows(now, queue)
 
     def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
-        """Return the rows of the queue in the order of the policy: those of `rows`."""
+        """Return the rows of the queue in the order of service, from `rows`."""
         rows = self.rows(now, queue)
         return np.arange(len(queue)) if rows is None else rows
 

@@ -182,7 +182,7 @@ class Trials:
         return next_time(known.last, run_time) if known.last else max(int(share * run_time), 1)
 
     def decided(self, number: int, attempt: SpeculativeRun, place: Suspended | None) -> None:
-        """Record a decided trial, and the reservation that the job keeps meanwhile."""
+        """Record a decided trial, and the reservation that the job keeps during the trial; None without one."""
         self._decided[number] = attempt, place
 
     def cut_short(self, running: Running, ends: Integers) -> Integers:

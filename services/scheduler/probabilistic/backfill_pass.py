@@ -144,7 +144,7 @@ class BackfillPass:
 
     @property
     def _by_deadline_or_resources(self) -> bool:
-        """Whether a deadline or a further resource bounds candidates, beside their probability."""
+        """Whether a deadline or a further resource limits candidates, in addition to the delay probability."""
         return self.deadline < math.inf or len(self.idle) > 1
 
     def _bounds(self, spent: float) -> tuple[int, Integers, bool]:

@@ -88,7 +88,7 @@ class Outcomes:
         self.heads = HeadTracker()
         """Attempts whose head is not ready."""
         self.candidates: dict[int, list[FollowedCandidate]] = {}
-        """Followed candidates of each of those attempts."""
+        """Followed candidates of each attempt whose head is not ready."""
         self.followed = 0
         """Number of followed candidates without an outcome."""
         self.running: dict[int, tuple[int, int]] = {}
@@ -96,7 +96,7 @@ class Outcomes:
         self.open: dict[int, int] = {}
         """Number of attempts that follow a job as a candidate and whose head is not ready, by job number."""
         self.ran: dict[int, tuple[int, int]] = {}
-        """Start and end of those candidates in `open` that have ended, by job number."""
+        """Start and end of each job in `open` that has ended, by job number."""
         self.waiting: dict[int, list[tuple[int, int, FollowedCandidate]]] = {}
         """By waiting job: attempts whose head is ready, seconds until it was ready, and the job as a candidate."""
         self.pending: list[Ranked] = []

@@ -133,7 +133,7 @@ def learn(
 
 
 class DelayRecalibration:
-    """Recalibration that follows candidates to their outcomes and learns from them.
+    """Recalibration that follows candidates to their outcomes, and learns from these outcomes.
 
     Row 0 of the weights is for candidates that do not pass the criterion, row 1 for those that pass.
 

@@ -272,7 +272,7 @@ class Shares:
 
 
 class _Ranks:
-    """Ranks of users, from `count` down to 1. Tied users have the rank of the first of them.
+    """Ranks of users, from `count` down to 1. All users of a tie have the rank of the first user of the tie.
 
     `places` has the ranks divided by `count`.
     """

@@ -283,7 +283,7 @@ class Slurm(Policy):
         return whole + (drawn < self.settings.turnaround - whole)
 
     def beside(self, event: Event) -> None:
-        """Apply an event of another pool, whose policy notes it in the common priorities."""
+        """Apply an event of another pool. The policy of that pool applies it to the common priorities."""
         if isinstance(event, JOB_EVENTS) and not isinstance(event, JobStarted):
             self.times.note()
 

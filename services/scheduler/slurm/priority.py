@@ -70,7 +70,8 @@ class Priorities:
     settings
         Settings of the site.
     processors
-        Processors of the first pool. `grow` adds those of other pools. The settings may state those of the site.
+        Processors of the first pool; `grow` adds those of other pools. If the settings state the processors of the
+        site, these count instead.
     unix_start
         Unix time of second 0.
     """

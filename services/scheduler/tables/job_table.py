@@ -209,7 +209,7 @@ class JobTable:
         return self.table[SLOT, : self._size]
 
     def fill(self, table: IntegerTable) -> None:
-        """Take over columns of jobs in order, for a table whose jobs are not looked up by number."""
+        """Use `table` as the columns of jobs in order. The jobs cannot be looked up by number."""
         self.table, self._size, self._least = table, table.shape[1], None
 
     def add(self, row: tuple[int, ...]) -> None:

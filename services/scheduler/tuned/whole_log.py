@@ -101,7 +101,7 @@ class TunedMachine(LogMachine):
         return max(min(times), int(counters[CLOCK]))
 
     def _catch_up(self, now: int) -> None:
-        """Run the simulated machines up to `now`. O(jobs since the last choice) beside their own work."""
+        """Run the simulated machines up to `now`. O(jobs since the last choice), plus the work of the machines."""
         jobs, shadows = self.jobs, self.tuned.shadows
         new = slice(self.arrived, int(np.searchsorted(jobs.submit_times, now, "right")))
         changes = slice(self.changes, int(np.searchsorted(self.capacity[0], now, "right")))
@@ -126,7 +126,7 @@ class TunedMachine(LogMachine):
         self.open, self.last_choice = self.open[~over], now
 
     def _known(self, jobs: Integers, times: Integers) -> IntegerTable:
-        """Return times, columns and run times of those jobs that the simulated machines have, in order of time."""
+        """Return times, columns and run times of the jobs that the simulated machines know, in order of time."""
         index = self.tuned.shadows.jobs.index
         columns = np.array([index.get(number, -1) for number in self.jobs.numbers[jobs].tolist()], dtype=np.int64)
         table = np.stack((times, columns, self.jobs.run_times[jobs]))[:, columns >= 0]

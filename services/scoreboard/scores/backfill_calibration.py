@@ -140,7 +140,7 @@ class Calibration:
         )
 
     def _with_room(self, evaluated: list[Evaluated]) -> list[Evaluated]:
-        """Return the evaluations for which `MAX_FOLLOWED` has capacity. The outcomes of all others stay open."""
+        """Return the evaluations that fit below `MAX_FOLLOWED`. The outcomes of all other evaluations stay open."""
         room = MAX_FOLLOWED - len(self.candidates) - self.fresh - len(self.new_candidates)
         kept = []
         for candidate in evaluated:

@@ -138,7 +138,7 @@ class WaitBoundCoverage:
         return None if kind is None or bound is None else Bound(kind.quantile, bound)
 
     def reveal(self, job_number: int, wait: int) -> None:
-        """Score the bounds of a job that has waited `wait` seconds, and drop them. A second start is not scored."""
+        """Score, then drop the bounds of a job that has waited `wait` seconds. A second start is not scored."""
         for kind, bound in self.waiting.pop(job_number, ()):
             if kind in self.sums:
                 self.sums[kind].add(bound, wait)

@@ -19,7 +19,7 @@ from shadowtime.shared.messages import (
 from shadowtime.shared.statistics import WaitQuantiles
 
 LAST_WAITS = 100
-"""The number of last known waits whose median is a naive forecast."""
+"""Number of the last known waits from which the naive forecast, their median, is computed."""
 
 # Errors of expected starts.
 

@@ -138,7 +138,7 @@ class StartDistributions:
             self.waiting[job_number] = (forecast.starts_within, point, table_of(bounds))
 
     def reveal(self, job_number: int, wait: int) -> None:
-        """Score the forecasts of a job that has waited `wait` seconds, and drop them. A second start is not scored."""
+        """Score, then drop the forecasts of a job that has waited `wait` seconds. A second start is not scored."""
         tables = self.waiting.pop(job_number, None)
         if tables is None:
             return

@@ -14,7 +14,7 @@ SPEEDS: Final = np.array([0.3, 0.05, 0.01])
 """Weight of the newest wait in each of three running means."""
 
 LAST: Final = 8
-"""Number of the last waits whose median is a feature."""
+"""Number of the last waits from which a feature, their median, is computed."""
 
 UNKNOWN: Final = -1.0
 """Value of a feature if there are no waits."""

@@ -42,7 +42,7 @@ QUANTILE: dict[str, Any] = {
     "bagging_fraction": 0.5,
     "bagging_freq": 1,
 }
-"""Parameters of LightGBM, beside the fixed ones of `shared.distributions.boosted_trees`."""
+"""Parameters of LightGBM, in addition to the fixed ones of `shared.distributions.boosted_trees`."""
 
 
 class WaitTrees:
