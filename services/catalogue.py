@@ -10,7 +10,7 @@ from shadowtime.services.walltime_adjustment import ADJUSTERS
 from shadowtime.shared.messages import ClusterOpened
 from shadowtime.shared.spec import Registry, Spec, Spelled, as_text, parse
 
-REGISTRIES: dict[str, Registry[object]] = {  # by the name of the option that takes their SPECs
+REGISTRIES: dict[str, Registry[object]] = {  # by the name of the option whose value is a SPEC
     "policy": POLICIES,
     "runtime": PREDICTORS,
     "adjustment": ADJUSTERS,

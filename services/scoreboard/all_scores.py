@@ -121,7 +121,7 @@ class Tally:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state that `snapshot` returned."""
-        state = {"starts_by": (), **state}  # an older version lacks it
+        state = {"starts_by": (), **state}  # a state of an older version lacks this key
         for name in COUNTERS:
             getattr(self, name).restore(state[name])
 

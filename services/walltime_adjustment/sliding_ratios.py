@@ -189,4 +189,4 @@ class SlidingRatios:
         for time, ratio, *job in state["entries"]:
             self.add(Traits(*job), time, ratio)
         self._first = list(state["first"])
-        self._next_expiry = -float("inf")  # found at the next event
+        self._next_expiry = -float("inf")  # computed at the next event

@@ -204,7 +204,7 @@ def walk(
             stacked += 2
             continue
 
-        # 4c. Sum the distribution of what all other jobs have released.
+        # 4c. Sum up the distribution of the processors that all other jobs have released.
         job, first, lacking = by[row], max(least[depth], 0), needed - certain[depth]
         size, last = sizes[job], max(min(top[depth], lacking + largest - 1), first - 1)
         work += EACH_SIZE * kinds + max(last - first, 0)

@@ -81,7 +81,7 @@ class _Sums:
                 self.by_chance[at] += share_within(rank, low, high)
 
         for level, probability in {seconds: share for share, seconds in sorted(table)}.items():
-            self.within.add(probability, came=wait <= level)  # the highest, if several have the same seconds
+            self.within.add(probability, came=wait <= level)  # of equal seconds, the highest counts
 
     def scores(self, by: By) -> StartDistributionScores:
         """Return the mean scores of the distributions. Only the kind `sampled` has intervals for every job."""

@@ -109,7 +109,7 @@ class BmbpBounds(Bounder):
         if isinstance(event, ClusterOpened):
             self._widens = event.mode == "recorded" and event.name == FOLLOWED
             self._cluster = self._new(None)
-        self._cluster.advance(event.time)  # a queue is advanced when something happens in it
+        self._cluster.advance(event.time)  # queues are advanced at their own events
         if isinstance(event, JobSubmitted):
             recut: list[WaitRanges] = []
             for scope, results in self._find(event):
