@@ -6,10 +6,10 @@ ShadowtimeError
 ├── OutputError          a result file cannot be written
 ├── LogViolation         an event that parses but contradicts the log before it
 ├── SequenceGap          an event is missing from the log
-├── SnapshotMismatch     a snapshot of another schema or of other settings
+├── SnapshotMismatch     a snapshot that is damaged, or of another schema or other settings
 │   └── StateAltered         stored state that its stage has not written
 ├── BusError             Kafka cannot be used
-│   └── MessageRejected      Kafka never takes this message, however often it is sent
+│   └── MessageRejected      Kafka never accepts this message, however often it is sent
 ├── StoreError           Redis cannot be used
 │   └── FencedError      another worker owns the run, or Redis lost its last second of writes
 ├── ServerError          a server of the local stack does not start or stop (stack/servers/server.py)
@@ -67,7 +67,7 @@ class SequenceGap(ShadowtimeError):
 
 
 class SnapshotMismatch(ShadowtimeError):
-    """A snapshot was taken under another schema or other settings."""
+    """A stored state cannot be restored: it is damaged, quarantined, or of another schema or other settings."""
 
 
 class StateAltered(SnapshotMismatch):

@@ -27,21 +27,21 @@ class Metric(NamedTuple):
 # Metrics of shadows, and of their comparison with the real cluster.
 
 SHADOW_EVENTS = Metric("shadowtime_shadow_events_total", ("shadow",), "1", "Events of a shadow that were published.")
-SHADOW_BEHIND = Metric("shadowtime_shadow_behind_seconds", ("shadow",), "seconds", "How far it is behind its cluster.")
+SHADOW_BEHIND = Metric("shadowtime_shadow_behind_seconds", ("shadow",), "seconds", "Its delay behind its cluster.")
 
 
 def _twin(name: str, unit: str, meaning: str, *labels: str) -> Metric:
     return Metric(f"shadowtime_twin_{name}", ("shadow", *labels), unit, meaning)
 
 
-TWIN_JOBS = _twin("jobs", "jobs", "Jobs of a cluster that are compared with the same in a shadow.", "shape")
-TWIN_WAIT = _twin("wait_seconds", "seconds", "Their mean wait, really and in the shadow.", "shape", "of")
-TWIN_LONGEST = _twin("longest_wait_seconds", "seconds", "Their longest wait.", "shape", "of")
-TWIN_SLOWDOWN = _twin("slowdown", "1", "Their mean bounded slowdown (10 s, clamped at 1).", "shape", "of")
-TWIN_CHANGE = _twin("wait_change", "share", "Change of their mean wait, and its 95 % interval.", "shape", "bound")
-TWIN_MOVED = _twin("moved_share", "share", "Jobs that start a minute sooner or later in the shadow.", "shape", "when")
-TWIN_BUSY = _twin("utilization", "share", "Processors that run jobs, of all, really and in the shadow.", "of")
-TWIN_WAITING = _twin("longest_waiting_seconds", "seconds", "How long the longest waiting job has waited.", "of")
+TWIN_JOBS = _twin("jobs", "jobs", "Compared jobs: those of a cluster that its shadow has, too.", "shape")
+TWIN_WAIT = _twin("wait_seconds", "seconds", "Mean wait of the compared jobs, really and in the shadow.", "shape", "of")
+TWIN_LONGEST = _twin("longest_wait_seconds", "seconds", "Longest wait of the compared jobs.", "shape", "of")
+TWIN_SLOWDOWN = _twin("slowdown", "1", "Their mean bounded slowdown (10 s, at least 1).", "shape", "of")
+TWIN_CHANGE = _twin("wait_change", "share", "Change of their mean wait, with its 95 % interval.", "shape", "bound")
+TWIN_MOVED = _twin("moved_share", "share", "Those that start a minute sooner or later in the shadow.", "shape", "when")
+TWIN_BUSY = _twin("utilization", "share", "Share of the processors that run jobs, really and in the shadow.", "of")
+TWIN_WAITING = _twin("longest_waiting_seconds", "seconds", "Wait so far of the job that has waited longest.", "of")
 TWIN_EVIDENCE = _twin("evidence", "1", "Evidence that waits differ; from 20 on the difference is real.")
 
 
@@ -65,40 +65,40 @@ PROCESSORS = _result("processors", "processors", "Processors that the machine ha
 PROCESSORS_BUSY = _result("processors_busy", "processors", "Processors that running jobs hold.")
 RUNNING_JOBS = _result("running_jobs", "jobs", "Jobs that run.")
 QUEUED_JOBS = _result("queued_jobs", "jobs", "Jobs that wait.", "queue")
-QUEUED_PROCESSORS = _result("queued_processors", "processors", "Processors that waiting jobs ask for.")
+QUEUED_PROCESSORS = _result("queued_processors", "processors", "Processors that waiting jobs request.")
 LONGEST_WAIT = _result(
-    "longest_wait_seconds", "seconds", "How long the longest waiting job has waited; 0 if none does."
+    "longest_wait_seconds", "seconds", "Wait so far of the job that has waited longest; 0 if none waits."
 )
-LONGEST_WAITING_JOB = _result("longest_waiting_job", "job number", "The longest waiting job; -1 if none waits.")
+LONGEST_WAITING_JOB = _result("longest_waiting_job", "job number", "The job that has waited longest; -1 if none waits.")
 WAITING_REASONS = _result("waiting_reasons", "jobs", "Jobs that wait, by the first reason that applies.", "reason")
 
 JOBS = _result("jobs_total", "jobs", "Jobs that have ended for good.")
 WAIT_SUM = _result("wait_seconds_total", "seconds", "Waits of ended jobs, added up.")
 SLOWDOWN_SUM = _result("bounded_slowdown_total", "1", "Bounded slowdowns of ended jobs (10 s, clamped at 1), added up.")
 SHAPE_JOBS = _result("shape_jobs_total", "jobs", "Jobs that have ended for good, by shape.", "shape")
-SHAPE_WAIT = _result("shape_wait_seconds_total", "seconds", "Their waits, added up.", "shape")
+SHAPE_WAIT = _result("shape_wait_seconds_total", "seconds", "Waits of these jobs, added up.", "shape")
 OWNER_JOBS = _result(
     "owner_jobs_total", "jobs", "Jobs that have ended for good, of the 10 users and 10 accounts with the most.", "whose"
 )
-OWNER_WAIT = _result("owner_wait_seconds_total", "seconds", "Their waits, added up.", "whose")
+OWNER_WAIT = _result("owner_wait_seconds_total", "seconds", "Waits of these jobs, added up.", "whose")
 WAITS = _result(
     "waits_total", "jobs", "Ended jobs that waited at most `le` seconds, by partition and by size.", "of", "le"
 )
 MEAN_WAIT = _result("mean_wait_seconds", "seconds", "Mean wait of ended jobs.")
 GEOMETRIC_MEAN_WAIT = _result(
-    "geometric_mean_wait_seconds", "seconds", "Their geometric mean wait, at least 10 s each."
+    "geometric_mean_wait_seconds", "seconds", "Geometric mean wait of ended jobs; each counts as 10 s or more."
 )
 MAX_WAIT = _result("max_wait_seconds", "seconds", "The longest wait of an ended job.")
 WAIT_QUANTILE = _result("wait_seconds", "seconds", "Quantiles of the waits of ended jobs, within 1 %.", "quantile")
 ZERO_WAIT = _result("zero_wait_share", "share", "Share of ended jobs that did not wait.")
 SLOWDOWN = _result("mean_bounded_slowdown", "1", "Mean bounded slowdown of ended jobs (10 s, clamped at 1).")
-SLOWDOWN_UNCLAMPED = _result("mean_bounded_slowdown_unclamped", "1", "The same, not clamped.")
+SLOWDOWN_UNCLAMPED = _result("mean_bounded_slowdown_unclamped", "1", "The same without the limit at 1.")
 MEAN_RESPONSE = _result("mean_response_seconds", "seconds", "Mean time from submission to end.")
-WEIGHTED_WAIT = _result("weighted_mean_wait_seconds", "seconds", "Mean wait weighed by the score of WFP.")
-UTILIZATION = _result("utilization", "share", "Work of ended jobs over what the machine had until the last end.")
+WEIGHTED_WAIT = _result("weighted_mean_wait_seconds", "seconds", "Mean wait, weighted by the score of WFP.")
+UTILIZATION = _result("utilization", "share", "Work of ended jobs over the capacity of the machine until the last end.")
 ENDED_AT_LIMIT = _result("ended_at_limit_total", "jobs", "Jobs that were cut at their limit.")
-KILLED = _result("killed_total", "jobs", "Runs of jobs that the scheduler cut short.")
-WASTED = _result("wasted_processor_seconds_total", "processor-seconds", "Work that killings threw away.")
+KILLED = _result("killed_total", "jobs", "Runs of jobs that the scheduler killed.")
+WASTED = _result("wasted_processor_seconds_total", "processor-seconds", "Work that was lost because runs were killed.")
 HAPPENINGS = _result(
     "happenings_total",
     "1",
@@ -109,7 +109,7 @@ HAPPENINGS = _result(
 SCHEDULING_POINTS = _result("scheduling_points_total", "1", "Passes of the scheduler.")
 DECISIONS = _result("decisions_total", "1", "Starts and kills that were decided, by reason.", "kind", "reason")
 START_PROBABILITY = _result(
-    "start_delay_probability_total", "1", "Probabilities of delaying the head that starts were made at, added up."
+    "start_delay_probability_total", "1", "Probabilities of delaying the head, added up over the starts that have one."
 )
 OF_CANDIDATES: Final = ("measure", "probability", "started")
 CANDIDATES = _result(
@@ -119,67 +119,67 @@ CANDIDATES = _result(
     *OF_CANDIDATES,
 )
 CANDIDATES_DELAYED = _result(
-    "candidates_delayed_total", "1", "Those of them that delayed the head or would have.", *OF_CANDIDATES
+    "candidates_delayed_total", "1", "Candidates that delayed the head, or would have.", *OF_CANDIDATES
 )
 CANDIDATE_PROBABILITY = _result("candidate_probability_total", "1", "Their probabilities, added up.", *OF_CANDIDATES)
 BRIER_SCORE = _result("delay_brier_score", "1", "Mean squared error of the probabilities of delay.", "measure")
-CALIBRATION_ERROR = _result("delay_calibration_error", "share", "Mean distance from what happened.", "measure")
+CALIBRATION_ERROR = _result("delay_calibration_error", "share", "Mean distance of them from the outcomes.", "measure")
 
 MEMBER_WEIGHT = _result(
     "member_weight", "share", "Weight of a member of a portfolio at the last choice between them.", "member"
 )
 MEMBER_SLOWDOWN = _result(
-    "member_slowdown", "share", "Slowdown that it would have given, as a share of that of EASY.", "member"
+    "member_slowdown", "share", "Slowdown on the member's simulated machine, as a share of that of EASY.", "member"
 )
-MEMBER_DECIDES = _result("member_decides", "1", "1 for the member that decides; the others have none.", "member")
+MEMBER_DECIDES = _result("member_decides", "1", "1 for the member that decides; others have no value.", "member")
 
 RUN_TIME_PREDICTIONS = _result("run_time_predictions_total", "jobs", "Ended jobs whose run time was predicted.")
 RUN_TIME_ERROR = _result("run_time_mean_absolute_error_seconds", "seconds", "Mean error of predicted run times.")
-RUN_TIME_MEAN = _result("run_time_mean_seconds", "seconds", "Mean run time of the jobs that this error is about.")
+RUN_TIME_MEAN = _result("run_time_mean_seconds", "seconds", "Mean run time of the jobs behind this error.")
 REQUEST_ERROR = _result("request_mean_absolute_error_seconds", "seconds", "Mean error of requests as run times.")
 RUN_TIME_LOG_SCORE = _result("run_time_log_score", "nats", "Mean log score of predicted distributions.")
 RUN_TIME_CRPS = _result("run_time_crps_seconds", "seconds", "Mean continuous ranked probability score.")
-RUN_TIME_PIT = _result("run_time_pit_share", "share", "Tenths of the probability integral transform.", "tenth")
+RUN_TIME_PIT = _result("run_time_pit_share", "share", "Outcomes in each tenth of their distribution.", "tenth")
 PREDICTED_RUN_TIME = _result(
     "predicted_run_time_seconds", "seconds", "Quantiles predicted for the jobs of the last interval.", "quantile"
 )
-RUN_TIME_STATE = _result("run_time_state", "state number", "The hidden state that the predictor believed in last.")
+RUN_TIME_STATE = _result("run_time_state", "state number", "The hidden state that was most probable last.")
 
 ACCURACY = _result("walltime_accuracy", "share", "Mean accuracy of requests.", "of")
 MEDIAN_ACCURACY = _result("walltime_median_accuracy", "share", "Median accuracy of adjusted requests.")
-ADJUSTMENTS = _result("walltime_adjustments_total", "jobs", "Ended jobs by what their adjustment was.", "outcome")
+ADJUSTMENTS = _result("walltime_adjustments_total", "jobs", "Ended jobs by the class of their adjustment.", "outcome")
 
 OF_BOUND: Final = ("grouping", "queue", "quantile")
 """Labels of the figures of a bound."""
 
-WAIT_BOUND = _result("wait_bound_seconds", "seconds", "The bound given last.", *OF_BOUND)
+WAIT_BOUND = _result("wait_bound_seconds", "seconds", "The bound of the last job.", *OF_BOUND)
 STARTED_WAIT = _result("started_wait_seconds", "seconds", "Longest wait of the starts of the last interval.", "queue")
 BOUNDED = _result("wait_bound_predictions_total", "jobs", "Starts that had a bound.", *OF_BOUND)
-UNBOUNDED = _result("wait_bound_without_total", "jobs", "Starts that had none.", *OF_BOUND)
+UNBOUNDED = _result("wait_bound_without_total", "jobs", "Starts that had no bound.", *OF_BOUND)
 COVERAGE = _result("wait_bound_coverage", "share", "Share of bounded waits within their bound.", *OF_BOUND)
 OVER_RMS = _result("wait_bound_over_rms_seconds", "seconds", "Root mean square of bound less wait.", *OF_BOUND)
 RECENT_COVERAGE = _result("wait_bound_recent_coverage", "share", "The same among the last 1,000 starts.", *OF_BOUND)
-BAND_LOW = _result("wait_bound_band_low", "share", "The least of it that is as it should be.", *OF_BOUND)
-BAND_HIGH = _result("wait_bound_band_high", "share", "The most of it that is as it should be.", *OF_BOUND)
+BAND_LOW = _result("wait_bound_band_low", "share", "The lowest expected recent coverage.", *OF_BOUND)
+BAND_HIGH = _result("wait_bound_band_high", "share", "The highest expected recent coverage.", *OF_BOUND)
 FORECASTS = _result("wait_forecasts_total", "jobs", "Starts whose wait was forecast by running the policy ahead.")
 FORECAST_ERROR = _result("wait_forecast_mean_absolute_error_seconds", "seconds", "Mean error of these forecasts.")
 FORECAST_MEAN = _result("wait_forecast_mean_seconds", "seconds", "Mean of these forecasts.")
-FORECAST_WAIT = _result("wait_forecast_mean_wait_seconds", "seconds", "Mean wait of the jobs that they are about.")
+FORECAST_WAIT = _result("wait_forecast_mean_wait_seconds", "seconds", "Mean wait of the jobs with a forecast.")
 EXPECTED = _result(
-    "expected_starts_total", "jobs", "Starts foretold by the site, first and last, and forecast too.", "by", "queue"
+    "expected_starts_total", "jobs", "Starts forecast by the site, first and last, and by us.", "by", "queue"
 )
 EXPECTED_ERROR = _result(
-    "expected_start_mean_absolute_error_seconds", "seconds", "Mean error of the starts foretold.", "by", "queue"
+    "expected_start_mean_absolute_error_seconds", "seconds", "Mean absolute error of these.", "by", "queue"
 )
 EXPECTED_BIAS = _result(
-    "expected_start_mean_error_seconds", "seconds", "The same with its sign; above 0 is too late.", "by", "queue"
+    "expected_start_mean_error_seconds", "seconds", "Mean signed error of these; above 0 is too late.", "by", "queue"
 )
 CHANGE_POINTS = _result("change_points_total", "1", "Change points that were found.", "grouping", "queue")
 DRIFTING = _result(
-    "predictions_drifting", "1", "1 while predictions are not to be trusted, 0 while they hold.", "of", "what", "whose"
+    "predictions_drifting", "1", "1 while predictions do not hold, 0 while they hold.", "of", "what", "whose"
 )
 DRIFT_EVIDENCE = _result(
-    "drift_evidence", "share", "Evidence that predictions for the cluster fail, over what alarms.", "of", "what"
+    "drift_evidence", "share", "Evidence that predictions for the cluster fail; 1 raises an alarm.", "of", "what"
 )
 
 
@@ -191,21 +191,21 @@ WORKER_EVENTS = _worker("events_total", "1", "Events handled.")
 WORKER_DUPLICATES = _worker("duplicates_total", "1", "Events that had been handled before.")
 WORKER_DEAD_LETTERS = _worker("dead_letters_total", "1", "Messages that could not be used.")
 WORKER_LEFT_ASIDE = _worker("left_aside_total", "1", "Messages of quarantined runs, left aside.")
-WORKER_QUARANTINED = _worker("quarantined_runs", "runs", "Runs that the stage cannot carry on and has said so of.")
-WORKER_ALTERED = _worker("altered_states_total", "runs", "States in Redis that the stage had not written so.")
+WORKER_QUARANTINED = _worker("quarantined_runs", "runs", "Runs that the stage has quarantined.")
+WORKER_ALTERED = _worker("altered_states_total", "runs", "States in Redis that are not as the stage wrote them.")
 WORKER_REPLACED_LOGS = _worker("replaced_logs_total", "1", "Partitions whose log was replaced by another one.")
 WORKER_FENCED = _worker("fenced_total", "1", "Transactions refused because another worker owned the run.")
 WORKER_RETRIES = _worker("retries_total", "1", "Batches repeated because Kafka or Redis failed.")
 WORKER_LAG = _worker("lag", "1", "Messages waiting in the input topic.")
-WORKER_BATCH = _worker("batch_seconds", "seconds", "From taking a batch to its delivery.")
+WORKER_BATCH = _worker("batch_seconds", "seconds", "Time to handle a batch and deliver the one before it.")
 WORKER_LATENCY = _worker("latency_seconds", "seconds", "From the event on its first topic to this stage's answer.")
 WORKER_START = _worker("start_seconds", "seconds", "Unix time at which the worker began.")
 
-WRITTEN = Metric("shadowtime_metrics_written_total", (), "1", "Samples that VictoriaMetrics has taken.")
+WRITTEN = Metric("shadowtime_metrics_written_total", (), "1", "Samples that VictoriaMetrics has accepted.")
 REFUSED = Metric("shadowtime_metrics_refused_total", (), "1", "Samples that VictoriaMetrics refused for good.")
 WRITE_RETRIES = Metric("shadowtime_metrics_retries_total", (), "1", "Batches repeated because VictoriaMetrics failed.")
 WRITER_LAG = Metric("shadowtime_metrics_lag", (), "1", "Messages of the scoreboard that wait to be written.")
-LIVE_PUSHED = Metric("shadowtime_live_pushed_total", (), "1", "Lines that Grafana Live has taken.")
+LIVE_PUSHED = Metric("shadowtime_live_pushed_total", (), "1", "Lines that Grafana Live has accepted.")
 LIVE_DROPPED = Metric("shadowtime_live_dropped_total", (), "1", "Lines dropped because Grafana was away or too slow.")
 
 
@@ -214,9 +214,9 @@ def _follow(name: str, unit: str, meaning: str) -> Metric:
 
 
 FOLLOW_EVENTS = _follow("events_total", "1", "Events of a followed cluster that were published.")
-FOLLOW_ANSWERS = _follow("answers_total", "1", "Times that the cluster was asked.")
-FOLLOW_FAILURES = _follow("failures_total", "1", "Times that it did not answer, or not in a way that is understood.")
-FOLLOW_SECONDS = _follow("asking_seconds_total", "seconds", "What asking it took, added up.")
+FOLLOW_ANSWERS = _follow("answers_total", "1", "Requests to the cluster.")
+FOLLOW_FAILURES = _follow("failures_total", "1", "Requests without an answer, or with an unreadable one.")
+FOLLOW_SECONDS = _follow("asking_seconds_total", "seconds", "Durations of these requests, added up.")
 FOLLOW_LATE = _follow("late_total", "1", "Events that were published after their instant.")
 FOLLOW_GUESSED = _follow("guessed_total", "1", "Ends of jobs that no source reported, and that were guessed.")
 FOLLOW_LEFT_OUT = _follow("left_out_total", "1", "Jobs that are left out: in no pool, or larger than it.")
@@ -225,8 +225,8 @@ FOLLOW_HELD_BACK = _follow(
     "held_back_total", "1", "Starts that would have broken an invariant of the log, and waited for accounting."
 )
 FOLLOW_CONTRADICTED = _follow("contradicted", "1", "1 while two answers of the cluster contradict each other.")
-FOLLOW_BEHIND = _follow("behind_seconds", "seconds", "How far the published events are behind the cluster.")
-FOLLOW_SHARE = _follow("share", "share", "Of the time of the cluster's scheduler, what was spent on being followed.")
+FOLLOW_BEHIND = _follow("behind_seconds", "seconds", "Delay of the published events behind the cluster.")
+FOLLOW_SHARE = _follow("share", "share", "Share of the time of the cluster's scheduler that its answers took.")
 
 SCRAPE_JOB: Final = "workers"
 FOLLOW_JOB: Final = "followers"

@@ -27,17 +27,17 @@ def require_places(results: Iterable[Path | None], read: Iterable[str | os.PathL
 
 
 def require_suffix(option: str, path: Path | None, *suffixes: str) -> None:
-    """Raise `SettingsError` if a result would be written to a file whose suffix stands for another format.
+    """Raise `SettingsError` if a result would be written to a file with the suffix of another format.
 
     A path without a suffix may be a pipe or a device, and is allowed.
 
     >>> require_suffix("--report", Path("page.html"), ".html")
     >>> require_suffix("--report", Path("page.pdf"), ".html")
     Traceback (most recent call last):
-    shadowtime.shared.errors.SettingsError: --report page.pdf: it is written as .html; end its name so
+    shadowtime.shared.errors.SettingsError: --report page.pdf: expected a name that ends in .html
     """
     if path is not None and path.suffix and not path.name.endswith(suffixes):
-        raise SettingsError(f"{option} {path}: it is written as {' or '.join(suffixes)}; end its name so")
+        raise SettingsError(f"{option} {path}: expected a name that ends in {' or '.join(suffixes)}")
 
 
 def csv_text(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class UntrustedFile(PermissionError):
-    """A file belongs to somebody else, or somebody else can change it; the message has the remedy."""
+    """A file belongs to somebody else, or somebody else can change it. The message has the expected owner or mode."""
 
 
 def read_private(path: Path) -> bytes:

@@ -91,7 +91,7 @@ def truncate(text: str, most: int = REASON) -> str:
 
 
 def among(name: str, names: Iterable[str], label: str = "known", most: int | None = None) -> str:
-    """Return the end of an error about an unknown name: the known name that is most like it, if any is, and the names.
+    """Return the end of an error about an unknown name: the most similar name, if one is similar, and all known names.
 
     >>> among("eazy", ["easy", "fcfs"])
     "; did you mean 'easy'? known: easy, fcfs"

@@ -33,10 +33,10 @@ NO_LIMIT, NO_VALUE = "4294967295", "4294967294"
 """Numbers by which Slurm's database stores no limit and a missing value."""
 
 MOST_MEMORY = 2**30
-"""MiB, a pebibyte. A number from this on counts smaller units."""
+"""A pebibyte in MiB. A number without a unit from this on must be in a smaller unit, so it is unreadable."""
 
 UNLIMITED = {"unlimited", "partition_limit", "infinite", "infinity", "inf", "no limit", NO_LIMIT}
-"""Words for no limit, in lower case."""
+"""Texts that mean no limit, in lower case."""
 
 _DECIMAL = re.compile(r"[0-9]{1,19}(\.[0-9]{0,18})?([eE][+-]?[0-9]{1,2})?\Z")
 _DAYS = re.compile(r"([0-9]{1,7}) days?,? *\+?([0-9]{1,2}:[0-9]{2}:[0-9]{2})?(\.[0-9]{1,9})?\Z")
@@ -171,7 +171,7 @@ def _scaled(number: Decimal | int, unit: str) -> int | None:
 
 
 def count_of(cell: Any) -> int | None:
-    """Return a whole number; None if the cell is no such number. `1.024` may be a thousand and 24, so it is none.
+    """Return the whole number in a cell; `UNKNOWN` for a missing value, None if it is no whole number from 0 on.
 
     >>> [count_of(cell) for cell in ("4", "4.0", 4.0, "", "-1", "4e2", "many", -7, "1.024")]
     [4, 4, 4, -1, -1, 400, None, None, None]
@@ -183,7 +183,7 @@ def count_of(cell: Any) -> int | None:
 
 
 def memory_of(cell: Any) -> int | None:
-    """Return an amount of memory in MiB. A number without a unit is in MiB; from a pebibyte on, it is not readable.
+    """Return the memory in a cell, in MiB, the unit of bare numbers; `UNKNOWN` if missing, None if unreadable.
 
     >>> [memory_of(cell) for cell in ("16G", "512M", "2048", "1.5GiB", "16Gn", None, 17179869184)]
     [16384, 512, 2048, 1536, None, -1, None]
@@ -198,7 +198,7 @@ def memory_of(cell: Any) -> int | None:
 
 
 def word_of(cell: Any) -> str:
-    """Return a name. Missing values and -1 are no name. A whole number with a fraction of zero loses it.
+    """Return the name in a cell; an empty text for a missing value or -1. A number loses a fraction of zero.
 
     >>> word_of("eve"), word_of(-1), word_of("nan"), word_of(17.0)
     ('eve', '', 'nan', '17')

@@ -15,12 +15,12 @@ MAX_PLAIN_DIGITS = 15
 """Digits of whole numbers that are read all at once."""
 
 MISSING = ("", "None", "Unknown", "N/A")
-"""Words that frequently stand for a missing number."""
+"""Frequent texts for a missing number."""
 
 DATE_LENGTH = len("2026-11-22T05:31:13")
 
 FIRST = 1_000
-"""Cells among which such a word is looked for."""
+"""The number of cells, from the first on, that are searched for such a text."""
 
 LEAST_LINES = 2_000
 """Lines from which on pyarrow is worth its import of a third of a second."""
@@ -57,7 +57,7 @@ class CellColumn:
 
     @staticmethod
     def of_codes(cells: list[Any], codes: Integers) -> "CellColumn":
-        """Return the column of some of the cells, the place of each row's cell among them given."""
+        """Return the column in which row `i` has the cell `cells[codes[i]]`."""
         column = CellColumn(None)
         column.__dict__["coded"] = cells, codes
         return column
@@ -117,9 +117,10 @@ class CellColumn:
         Parameters
         ----------
         plain
-            A faster function that replaces `parse` for whole numbers; None if there is none. It may return None.
+            A faster function that replaces `parse` for whole numbers, if there is one. If it returns None, `parse` is
+            used.
         dated
-            The same for local dates, which it gets as seconds since 1970 without a time zone. It may return None.
+            The same for local dates. Its argument is their seconds since 1970 without a time zone.
         """
         if plain is not None and (whole := self._whole) is not None and (values := plain(whole)) is not None:
             return values, []
@@ -132,7 +133,7 @@ class CellColumn:
         return values[codes], np.flatnonzero(bad[codes]).tolist() if bad.any() else []
 
     def words(self, parse: Callable[[Any], str]) -> "CellColumn":
-        """Return the column of the texts that cells stand for."""
+        """Return the column of the texts that `parse` returns for the cells."""
         cells, codes = self.coded
         return CellColumn.of_codes([parse(cell) for cell in cells], codes)
 
@@ -182,7 +183,7 @@ class CellColumn:
 
 
 def as_it_is(numbers: Integers) -> Integers:
-    """Return numbers unchanged: what `CellColumn.numbers` makes of whole numbers that need no conversion."""
+    """Return numbers unchanged: the `plain` of `CellColumn.numbers` if whole numbers need no conversion."""
     return numbers
 
 
@@ -233,7 +234,7 @@ def _enclose_fields(text: bytes, delimiter: str) -> bool:
 def columns_of_text(
     text: bytes, lines: int, shape: Shape, wanted: Container[str] | None = None
 ) -> dict[str, CellColumn] | None:
-    """Return the columns of many lines at once; None if pyarrow is not there, or a line is not regular.
+    """Return the columns of many lines at once; None if pyarrow is missing or not worth it, or a line is not regular.
 
     All lines must have as many fields as `shape`, in UTF-8. Quotes may only enclose whole fields, which have no quotes
     and no line ends themselves. Otherwise rows are read one by one.

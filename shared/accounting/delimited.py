@@ -9,16 +9,16 @@ from shadowtime.shared.accounting.odd_rows import OddRows
 from shadowtime.shared.quoting import quote
 
 MAX_PARTS = 50
-"""Lines that one row may be broken into, and surplus delimiters that it may have."""
+"""The maximum number of lines of one row, and of its surplus delimiters."""
 
 MAX_TRIES = 300
-"""Ways to share surplus delimiters among the fields of free text that are tried."""
+"""The maximum number of ways that are tried to share surplus delimiters among the fields of free text."""
 
 Fields = list[str]
 
 
 class Shape(NamedTuple):
-    """How lines are cut into fields.
+    """The form of lines, by which they are split into fields.
 
     `spans` are the first and last places of fields of fixed width, else empty. A blank as delimiter stands for any
     number of blanks. `free` are the fields of free text, which may contain the delimiter or a line end. `quoted` says
@@ -70,11 +70,11 @@ class RowReader:
     Parameters
     ----------
     shape
-        How lines are cut.
+        The form of the lines.
     is_row
-        Whether fields are a row: all values are of their kinds. It is asked only about rows that are not regular.
+        Returns whether fields are a row: all values are valid. It is called only for rows that are not regular.
     odd
-        Where lines are counted that are no rows.
+        Counts the lines that are no rows.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class RowReader:
         self._is_row = is_row
         self._odd = odd
         self._parts: list[tuple[int, str, Fields | None]] = []
-        """Lines that may be parts of a row, with the row that each is if it is no part."""
+        """Lines that may be parts of a row. A line that may also be a row itself has its fields, others have None."""
 
     @property
     def waits(self) -> bool:

@@ -32,12 +32,12 @@ SCALED = 631_152_000, 4_102_444_800
 """Unix times of 1990 and of 2100, between which numbers in smaller units than seconds must lie."""
 
 SMALLER = ((10**17, 10**9), (10**14, 10**6), (10**11, 10**3))
-"""Least Unix times that are nanoseconds, microseconds and milliseconds, with their number in a second. In seconds,
-10^11 is the year 5138. In milliseconds it is 1973."""
+"""The smallest numbers that count as nanoseconds, microseconds and milliseconds, with these units in a second. 10^11
+seconds are the year 5138; 10^11 milliseconds are the year 1973."""
 
 COMPACT = ((19 * 10**12, 21 * 10**12, "%Y%m%d%H%M%S"), (19 * 10**10, 21 * 10**10, "%Y%m%d%H%M"))
-"""Numbers that are dates without separators, as 20261122053113, and their formats. In milliseconds, they would be of
-1976 or of the 26th century."""
+"""Numbers that are dates without separators, as 20261122053113, and their formats. As milliseconds, they would be of
+1976, or of the years 2572 to 2635."""
 
 _SLASHED = re.compile(
     r"(\d{1,2})([/.])(\d{1,2})[/.](\d{4})(?:[ T,]+(\d{1,2}:\d\d(?::\d\d)?)(?:\.\d+)?( ?[AaPp][Mm])?)?\Z"
@@ -124,9 +124,9 @@ class Instants:
         return self._number(text) if self.date_format is None and text[:1].isdecimal() else self._local(text)
 
     def learn_order(self, texts: Iterable[str]) -> None:
-        """Find out whether day or month comes first in dates whose year comes last, if there are any.
+        """Find out whether day or month comes first in the dates whose year comes last, if there are such dates.
 
-        Raise `TraceError` if the dates fit both orders, or some fit one order only and some the other. If they are days
+        Raise `TraceError` if all these dates fit both orders, if no order fits all of them, or if most texts are days
         of a spreadsheet.
         """
         if self.date_format is not None or self.day_first is not None:
@@ -145,8 +145,8 @@ class Instants:
         if day_first == month_first:
             why = "are ambiguous: day and month may be in either order" if not day_first else "have no common order"
             raise TraceError(
-                f"dates such as {quote(matches[0][0])} {why}; say --date-format '%d/%m/%Y %H:%M:%S', with "
-                "%d, %m and the separators as they are"
+                f"dates such as {quote(matches[0][0])} {why}; state their format, for example "
+                "--date-format '%d/%m/%Y %H:%M:%S'"
             )
         self.day_first = day_first
         self._local.cache_clear()
@@ -175,7 +175,7 @@ class Instants:
     def of_local(self, seconds: Integers) -> Integers | None:
         """Return the Unix times of local times, which are seconds since 1970 as if there were no time zone, shape (n,).
 
-        None if the user has stated a format of dates, or a clock is set within the hour of one of them.
+        None if the user has stated a format of dates, or the clocks change within the hour of one of them.
 
         >>> Instants(zone_of("Europe/Berlin")).of_local(np.array([1_795_325_473])).tolist()
         [1795321873]
@@ -190,7 +190,7 @@ class Instants:
         return np.array(begun, dtype=np.int64)[places] + seconds % 3600
 
     def _hour(self, text: str) -> int | None:
-        """Return the first second of a local hour; None if the text is not one, or a clock is set within the hour."""
+        """Return the first second of a local hour; None if the text is no hour, or the clocks change within it."""
         if text not in self._hours:
             first, last = (self._iso(f"{text}:{rest}") for rest in ("00:00", "59:59"))
             self._hours[text] = first if None not in (first, last) and last - first == 3599 else None  # type: ignore[operator]
@@ -281,7 +281,7 @@ class Instants:
 def in_seconds(number: int) -> int | None:
     """Return a Unix time in seconds, from one in seconds, milliseconds, microseconds or nanoseconds.
 
-    The size of the number tells its unit. None if it is none of them.
+    The size of the number shows its unit. None if the unit is smaller than seconds, and the year not 1990 to 2099.
 
     >>> [in_seconds(number) for number in (1795325473, 1795325473999, 1795325473000000, 1795325473000000000)]
     [1795325473, 1795325473, 1795325473, 1795325473]
@@ -295,7 +295,7 @@ def in_seconds(number: int) -> int | None:
 
 
 def in_seconds_all(numbers: Integers) -> Integers | None:
-    """Return Unix times of at most 15 digits in seconds, shape (n,), as `in_seconds` does; None if one is none."""
+    """Return `in_seconds` of numbers of at most 15 digits, shape (n,); None if it is None for one of them."""
     large = numbers >= SMALLER[-1][0]
     if not large.any():
         return numbers

@@ -12,23 +12,24 @@ TASKS = 2**22
 """A number of tasks that no Slurm array reaches. A requeued task's number increases by `TASKS` times `LIFE`."""
 
 FEDERATED = 2**32
-"""Least number that no job of a federation has."""
+"""The smallest number that no job of a federation has."""
 
 MAX_TASKS = 4_000_002
-"""Least number of tasks that slurm.conf does not allow (`MaxArraySize`). Federated jobs have the numbers above it."""
+"""The smallest number of tasks that slurm.conf does not allow (`MaxArraySize`). Federated jobs use the numbers of the
+tasks from this one on."""
 
 FEDERATED_SPANS = 43
 """Multiples of `LIFE` that cover all job numbers of a federation, which have 32 bits: six for the cluster of origin."""
 
 MAX_PARTS = (TASKS - MAX_TASKS) // FEDERATED_SPANS - 1
-"""Least number of lives, or of tasks, for which a federated job has no number."""
+"""The last life, and the maximum number of tasks, for which a federated job has a number up to `MAX_INTEGER`."""
 
 
 def number_of(job: int, task: int | None = None, life: int = 0) -> int:
     """Return the number of a Slurm job or array task in one of its lives, counted from 0.
 
     In a federation, job numbers are `LIFE` or larger. Their numbers are among those of array tasks that cannot exist,
-    so that no two jobs share a number. Lives and tasks without a number get one above `MAX_INTEGER`.
+    so that no two jobs share a number. Federated lives and tasks beyond `MAX_PARTS` get one above `MAX_INTEGER`.
 
     >>> number_of(4711), number_of(4711, life=1), number_of(85, task=4), number_of(85, task=4, life=1)
     (4711, 100004711, 500000085, 419430900000085)
@@ -45,7 +46,7 @@ def number_of(job: int, task: int | None = None, life: int = 0) -> int:
 
 
 def is_federated(job: Any) -> Any:
-    """Return whether a job number needs the range of federated jobs, for each number if there is an array of them."""
+    """Return whether a job number needs the range of federated jobs. For an array of numbers, return an array."""
     return (job >= LIFE) & (job < FEDERATED)
 
 
@@ -70,7 +71,7 @@ def task_of(number: int) -> tuple[int, int]:
 def job_of(number: int) -> tuple[int, int | None]:
     """Return the job of a number up to `MAX_INTEGER`, and its task in an array, in whichever life of the task.
 
-    A later life of a job outside arrays has the number of an array task. The number alone does not tell them apart.
+    A later life of a job outside arrays has the number of an array task. The number alone does not distinguish them.
 
     >>> job_of(4711), job_of(number_of(85, task=4, life=1)), job_of(number_of(2**27 + 1, task=0, life=2))
     ((4711, None), (85, 4), (134217729, 0))

@@ -49,8 +49,8 @@ def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
     """Return the instants and durations of rows.
 
     At the end of summer time a local hour occurs twice. The chosen occurrence is the one that agrees with the run time,
-    or else the one that keeps submit, eligible, start and end in order. Where the time zone is unknown, a job whose run
-    time is an hour longer or shorter than its dates are apart ended an hour later or earlier.
+    or else the one that keeps submit, eligible, start and end in order. If the time zone is unknown, and the run time
+    differs by one hour from the time between start and end, the end is moved by this hour.
     """
     submit, eligible, start, end = (_dated(rows.column(name)) for name in ("submit", "eligible", "start", "end"))
     run_time, suspended = rows.column("run_time"), np.maximum(rows.column("suspended"), 0)
@@ -153,7 +153,7 @@ def own_numbers(
 ) -> tuple[Integers, Integers]:
     """Return the number of each life, shape (n,): each further life of a job has a number higher by one step.
 
-    Only the rows in `kept` count. `steps` holds the step of each row. For a step of `UNKNOWN`, a power of ten above all
+    Only the rows in `kept` count. `steps` has the step of each row. For a step of `UNKNOWN`, a power of ten above all
     numbers is used. `since`, the time from which a life waits, is raised in place to the end of the previous life. A
     row that starts before that end is another job of the same number; the second result has these rows.
     """

@@ -100,7 +100,7 @@ def read_parts(path: Path) -> MachineParts:
         raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
 
     if len(text) > MAX_SIZE:
-        raise TraceError(f"{path}: larger than {MAX_SIZE:,} bytes")
+        raise TraceError(f"{path}: a file of pools has at most {MAX_SIZE:,} bytes; this one is larger")
     try:
         parts = _from_slurm_lines(text) if re.search(r"^NodeName=", text, re.MULTILINE) else _as_described(text)
     except (ValidationError, ValueError, RecursionError) as error:
@@ -115,7 +115,7 @@ def read_parts(path: Path) -> MachineParts:
 def _as_described(text: str) -> MachineParts:
     machine_parts = TypeAdapter(dict[str, list[_Described]]).validate_python(tomllib.loads(text))
     if set(machine_parts) - {"pool"}:
-        raise ValueError(f"unknown table {', '.join(sorted(set(machine_parts) - {'pool'}))}")
+        raise ValueError(f"unknown table {', '.join(sorted(set(machine_parts) - {'pool'}))}; known: pool")
     described = machine_parts.get("pool", [])
     for pool in described:
         if pool.gpu_types and pool.gpus not in (None, total := sum(pool.gpu_types.values())):
@@ -142,7 +142,7 @@ def _places(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
     places: dict[str, int] = {}
     for name, at in pairs:
         if places.setdefault(name, at) != at:
-            raise ValueError(f"{name!r} is in two pools")
+            raise ValueError(f"{name!r} is in two pools; expected it in one")
     return places
 
 

@@ -64,7 +64,7 @@ def parse_columns(texts: Iterable[str]) -> dict[str, str]:
                     f"{', '.join(NAMES)} and UNIT one of {', '.join(STATED)}"
                 )
             if mapping.setdefault(name, column) != column:
-                raise SettingsError(f"--columns: {name} is given twice")
+                raise SettingsError(f"--columns: {name} has two columns, {mapping[name]!r} and {column!r}; name one")
 
     return mapping
 

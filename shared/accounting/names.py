@@ -93,7 +93,9 @@ def read_names(path: Path | None, key_file: Path | None) -> Names:
     if path is None or not path.exists():
         return names
     try:
-        stored = orjson.loads(path.read_bytes() if path.stat().st_size <= MAX_SIZE else b"")
+        if path.stat().st_size > MAX_SIZE:
+            raise TraceError(f"{path}: a mapping of names has at most {MAX_SIZE:,} bytes; this file is larger")
+        stored = orjson.loads(path.read_bytes())
     except (OSError, orjson.JSONDecodeError) as error:
         raise TraceError(f"{path}: not a mapping of names: {error}") from error
 
@@ -101,7 +103,7 @@ def read_names(path: Path | None, key_file: Path | None) -> Names:
     if not _is_mapping(stored):
         raise TraceError(f"{path}: not a mapping of names: expected names and numbers for {', '.join(KINDS)}")
     if check != names.key_check and any(stored.values()):
-        other = "without a key" if check is None else "with another key"
+        other = "without a key" if check is None else "with a key" if key_file is None else "with another key"
         raise TraceError(f"{path} was written {other}; choose another file for --names")
     names.of |= stored
     return names

@@ -72,7 +72,9 @@ def read(path: Path, reading: Reading) -> AccountingRows:
             f"count with those that they held; first job {differing[0].job}, line {differing[0].line}"
         )
     if instants.assumed and deleted:
-        rows.notes.append("jobs that never started are dated by a clock of no zone: taken for UTC; see --time-zone")
+        rows.notes.append(
+            "the ends of jobs that never started have dates without a time zone: taken for UTC; see --time-zone"
+        )
     return rows
 
 
@@ -108,8 +110,8 @@ class _Servers:
         if len(self._counts) > 1:
             names = ", ".join(f"{name or 'no name'} ({count:,})" for name, count in self._counts.items())
             self._rows.notes.append(
-                f"its jobs are of {len(self._counts)} servers: {names}; {self._renumbered:,} jobs have a number of "
-                "their own, since theirs is that of a job of another server. If the servers are of separate machines, "
+                f"its jobs are of {len(self._counts)} servers: {names}; {self._renumbered:,} jobs get a new number, "
+                "because a job of another server has their number. If the servers are of separate machines, "
                 "read their files one by one"
             )
 

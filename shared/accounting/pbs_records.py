@@ -222,7 +222,7 @@ def _status(kind: str, code: int | None, system: str) -> int:
 
 
 def numbered(job: str) -> tuple[int, int | None]:
-    """Return the number of a job, and the number of the task if it is an array task, else None.
+    """Return the number of a job, and that of the task or None; raise `ValueError` if the text has no job number.
 
     Torque before version 3 wrote the task behind a dash.
 
@@ -237,7 +237,7 @@ def numbered(job: str) -> tuple[int, int | None]:
 
 
 class PbsRequest(NamedTuple):
-    """The size of a request in the form `nodes=2:ppn=16`; `UNKNOWN` if it does not say."""
+    """The size of a request such as `nodes=2:ppn=16`; `UNKNOWN` for a number that the request does not state."""
 
     processors: int
     nodes: int

@@ -89,7 +89,7 @@ class AccountingRows:
         self.assumed_utc = False
         """Whether dates without a time zone were taken for UTC."""
         self.assumed_limit: tuple[str, str] | None = None
-        """CellColumn of the limits, and the unit that they were read in, if nothing states it."""
+        """The name of the column of limits, and the unit in which they were read, if nobody has stated the unit."""
         self.open_units: frozenset[str] = frozenset()
         """Names of times and durations whose unit nobody has stated."""
         self.passed_over = 0

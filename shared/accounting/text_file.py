@@ -21,7 +21,7 @@ from shadowtime.shared.bounds import MAX_DICTIONARY, MAX_LINE_LENGTH, MAX_LINES,
 from shadowtime.shared.errors import TraceError
 
 PIECE = 1 << 20
-"""Bytes unpacked at a time. Only this much of a log's text is in memory at once."""
+"""Bytes that are unpacked at a time. Only this much of a log's text is in memory at once."""
 
 PACKED_PIECE = 1 << 16
 """Bytes of a packed file that are read at a time."""
@@ -105,7 +105,7 @@ def ends_with_a_line(path: Path) -> bool:
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the files in a folder and its folders, in the order of their names; a path that is no folder itself.
+    """Return the files in a folder and its subfolders, in the order of their names. Return a file alone.
 
     Hidden files do not count.
 

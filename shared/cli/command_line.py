@@ -16,11 +16,11 @@ TAKES_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 """Context settings of a command that passes unknown options on to the settings, which check them."""
 
 
-SEE_SETTINGS = "Takes every setting as a flag, too: see `shadowtime settings`."
+SEE_SETTINGS = "Accepts every setting as a flag, too: see `shadowtime settings`."
 
 
 USAGE_ERROR: Any = typer.BadParameter.__base__
-"""Error of typer for unknown words; typer has no public name for it."""
+"""Base class of typer's errors about the command line; typer has no public name for it."""
 
 messages = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 

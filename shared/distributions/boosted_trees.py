@@ -258,7 +258,7 @@ class Regrowth:
     days, fewest
         Length of a period, and the fewest outcomes on which trees are grown.
     begin
-        Returns new trees on the outcomes as they were after the given number of them, after a number of steps.
+        Called with `count` and `steps`, returns the growth of trees on the first `count` outcomes, after so many steps.
     """
 
     def __init__(self, days: int, fewest: int, begin: Callable[[int, int], Growth]) -> None:
@@ -289,7 +289,7 @@ class Regrowth:
         return {"counts": [self.grown, self._period], "growth": growth}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore the state that `snapshot` returned. `state` may have other keys, too. The outcomes must be known."""
+        """Restore the state that `snapshot` returned. Restore the outcomes before. `state` may have other keys, too."""
         self.grown, self._period = state["counts"]
         self._pending = None
         if state["growth"] is not None:

@@ -23,7 +23,7 @@ Masses = Floats
 
 @kernel
 def bin_of(run_time: float) -> int:
-    """Return the bin that holds `run_time`, in seconds.
+    """Return the bin that contains `run_time`, in seconds.
 
     >>> [bin_of(value) for value in (0.0, 1.0, 1.8, 2.0, 3600.0)]
     [0, 0, 1, 2, 14]
@@ -41,7 +41,7 @@ def bin_of(run_time: float) -> int:
 
 @kernel
 def mean_run_time(masses: Floats, limit: float) -> float:
-    """Return the mean run time in seconds of jobs that end at `limit` at the latest. The mean may be infinite.
+    """Return the mean run time in seconds of jobs that end at `limit` at the latest. The limit may be infinite.
 
     The masses need not add up to 1. O(bins).
 

@@ -98,7 +98,7 @@ class OutcomeRows:
     def in_order(self, count: int | None = None) -> tuple[Rows, IntegerTable]:
         """Return the rows, shape (jobs, width), and their outcomes, shape (jobs, outcomes), oldest first.
 
-        With `count`, the history is that after the first `count` jobs. At most `SPARE` jobs may have come since.
+        With `count`, the history is that after the first `count` jobs. At most `SPARE` jobs may have followed.
         """
         end = self.count if count is None else count
         return self._between(end - self._history, end)

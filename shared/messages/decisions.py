@@ -54,7 +54,9 @@ class Evaluated(FrozenModel):
         for name in ("probabilities", "bounds", "recalibrated"):
             values = getattr(self, name)
             if values is not None and len(values) != count:
-                raise ValueError(f"head {self.head}: expected {count} {name}, one a candidate; found {len(values)}")
+                raise ValueError(
+                    f"head {self.head}: expected {count} {name}, one for each candidate; found {len(values)}"
+                )
         if self.accepted and not count:
             raise ValueError(f"head {self.head}: expected at least one candidate, as they were accepted; found none")
         return self

@@ -125,7 +125,7 @@ class ClusterOpened(FrozenModel):
     def _whole(self) -> "ClusterOpened":
         if self.pools is not None and sum(pool.processors for pool in self.pools) != self.processors:
             in_pools = sum(pool.processors for pool in self.pools)
-            raise ValueError(f"the pools have {in_pools} processors, the machine {self.processors}")
+            raise ValueError(f"expected pools with the machine's {self.processors} processors, found {in_pools}")
         return self
 
 

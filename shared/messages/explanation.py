@@ -24,11 +24,11 @@ Awaited = Literal["site", "capacity", "processors", "memory", "gpus", "head", "p
 class Ahead(FrozenModel):
     """The waiting jobs that are served before this job."""
 
-    order: str = Field(description="order of the queue, as the policy calls it; arrival where its own is not told")
+    order: str = Field(description="the policy's name for the order of the queue; `arrival` if its order is unknown")
     told: bool = Field(description="whether the policy is known to serve the queue in this order")
-    jobs: Count = Field(description="how many they are")
-    processors: Count = Field(description="processors that they request in all")
-    job_numbers: Numbers = Field(description="the first of them, in this order")
+    jobs: Count = Field(description="number of these jobs")
+    processors: Count = Field(description="processors that these jobs request in all")
+    job_numbers: Numbers = Field(description="numbers of the first of these jobs, in this order")
 
 
 class Ending(FrozenModel):
@@ -36,39 +36,39 @@ class Ending(FrozenModel):
 
     job_number: Count
     processors: Count = Field(description="processors that it holds")
-    expected_end: Whole = Field(description="when it is expected to end, by its predicted run time, at most its limit")
-    predicted: bool = Field(description="whether that is before its limit, as predicted")
+    expected_end: Whole = Field(description="expected end: by its predicted run time, but not after its limit")
+    predicted: bool = Field(description="whether the prediction puts the end before its limit")
     probability: Probability | None = Field(
-        None, description="of having ended by the time at which all of them are expected to have; None if not known"
+        None, description="probability that it ends by `time` of `Endings`; None if not known"
     )
 
 
 class Endings(FrozenModel):
-    """The running jobs that must end to make room for a job, by their expected ends, if no other job starts.
+    """The running jobs that must end so that a job fits, by their expected ends, if no other job starts.
 
-    At no earlier expected end would the job have room.
+    The job does not fit at any earlier expected end.
     """
 
-    job_number: Count = Field(description="the job that needs the room: this one, or the head of the queue")
-    time: Whole = Field(description="when the last of them is expected to end")
-    jobs: Count = Field(description="how many must end")
-    named: Annotated[tuple[Ending, ...], AtMost(MAX_NAMED_JOBS)] = Field(description="the first of them to end")
+    job_number: Count = Field(description="the job that is to fit: the explained job, or the head of the queue")
+    time: Whole = Field(description="when the last of these running jobs is expected to end")
+    jobs: Count = Field(description="number of running jobs that must end")
+    named: Annotated[tuple[Ending, ...], AtMost(MAX_NAMED_JOBS)] = Field(description="the first of these to end")
     probability: Probability | None = Field(
-        None, description="the least, that enough processors have been given back by then, whichever jobs end"
+        None, description="minimum probability that enough processors are released by `time`, whichever jobs end"
     )
     quantiles: Annotated[tuple[tuple[Probability, Whole], ...], AtMost(MAX_RISKS)] = Field(
-        (), description="probabilities, and by when enough processors have been given back with each at least"
+        (), description="minimum probabilities, each with the time by which enough processors are released"
     )
 
 
 class Shadow(FrozenModel):
-    """The room that the head leaves for backfilling, by the run times that the policy plans with."""
+    """The resources that the head leaves for backfilling, by the run times that the policy plans with."""
 
     head: Count = Field(description="the first job of the queue that does not fit")
-    shadow_time: Whole | None = Field(description="when it can start; None if it cannot, however long is waited")
-    extra_processors: Whole = Field(description="processors left over then")
-    planned_end: Whole | None = Field(description="when this job would end if it started now; None if nothing ends it")
-    plan: Literal["predicted", "requested"] = Field(description="run times behind that")
+    shadow_time: Whole | None = Field(description="when the head can start; None if the end of all jobs is not enough")
+    extra_processors: Whole = Field(description="processors that remain free beside the head at that time")
+    planned_end: Whole | None = Field(description="when the explained job would end if started now; None if never")
+    plan: Literal["predicted", "requested"] = Field(description="the run times from which these times are computed")
 
 
 class Refused(FrozenModel):
@@ -77,20 +77,20 @@ class Refused(FrozenModel):
     time: Whole
     head: Count
     needed: Count = Field(description="processors that the head lacked")
-    probability: Probability = Field(description="of delaying the head")
-    bound: Probability = Field(description="the paper's bound on it from below")
+    probability: Probability = Field(description="probability of delaying the head")
+    bound: Probability = Field(description="the paper's lower bound on this probability")
     recalibrated: Probability | None = None
     criterion: Literal["exact", "paper", "gain"] = Field(description="what the policy compares with tau")
     tau: Probability
 
 
 class Sooner(FrozenModel):
-    """Another request with which a pass of the policy would start the job now; the policy was run to find that out."""
+    """Another request with which a pass of the policy would start the job now. A run of the policy has shown this."""
 
-    requested_time: Count | None = Field(default=None, description="seconds, where a shorter request is enough")
-    processors: Count | None = Field(default=None, description="processors, where fewer are enough")
+    requested_time: Count | None = Field(default=None, description="requested seconds, if a shorter request is enough")
+    processors: Count | None = Field(default=None, description="requested processors, if fewer are enough")
     cut: Probability | None = Field(
-        default=None, description="that the job runs longer than this request; None if not known"
+        default=None, description="probability that the job runs longer than this request; None if not known"
     )
 
 
@@ -110,9 +110,11 @@ class StartOutlook(FrozenModel):
         "the forecast or the bounds of the job's submission, given its wait so far; None if nothing is known any more",
     )
     expected: Whole | None = Field(default=None, description="when it is expected to start")
-    earliest: Whole | None = Field(default=None, description="it starts later than this with 90 %")
-    latest: Whole | None = Field(default=None, description="it starts before this with 90 %, or as `bounds` says")
-    by_95: Whole | None = Field(default=None, description="it starts before this with 95 %")
+    earliest: Whole | None = Field(default=None, description="it starts later than this with a probability of 90 %")
+    latest: Whole | None = Field(
+        default=None, description="it starts before this with 90 %, or with the last quantile of its bounds"
+    )
+    by_95: Whole | None = Field(default=None, description="it starts before this with a probability of 95 %")
     passed: Whole | None = Field(
         default=None, description="the latest start that was predicted, if all predictions have passed"
     )
@@ -126,7 +128,7 @@ class Explanation(FrozenModel):
     sequence: Count = Field(description="number of the last event behind the answer")
     time: Whole = Field(description="time of that event")
     unix_start: Count = Field(description="Unix time of second 0")
-    obeyed: bool = Field(description="whether what the policy decides is what happens; else it is advice")
+    obeyed: bool = Field(description="whether the policy's decisions are carried out; otherwise they are advice")
     policy: SpecText = Field(description="the policy, with every key spelled out")
     job_number: Count
     state: Literal["waiting", "starting", "running", "suspended", "ended"]
@@ -135,14 +137,14 @@ class Explanation(FrozenModel):
     since: Whole = Field(description="when its wait began")
     waits_for: Awaited | None = Field(
         None,
-        description="of a waiting job: the site lets it not start; the machine is too small now; more of a resource "
-        "must be free; it fits, and the head of the queue goes first; it fits, and the next pass may start it",
+        description="of a waiting job: the site does not let it start; the machine is too small now; more of a "
+        "resource must be free; it fits, but the head of the queue goes first; it fits, and the next pass may start it",
     )
     site_reason: Name | None = Field(default=None, description="why it waits, as the site's own scheduler says")
-    asked: Count | None = Field(default=None, description="how much it asks for of the resource that it waits for")
-    free: Whole | None = Field(default=None, description="how much of that is free")
+    asked: Count | None = Field(default=None, description="requested amount of the resource that it waits for")
+    free: Whole | None = Field(default=None, description="free amount of that resource")
     resource: Resource | None = Field(default=None, description="the resource that `asked` and `free` count")
-    of_type: Name | None = Field(default=None, description="the type of the GPUs that they count; None for all types")
+    of_type: Name | None = Field(default=None, description="the type of these GPUs; None for GPUs of any type")
     gpu_types: Annotated[tuple[GpuType, ...], AtMost(MAX_GPU_TYPES)] = Field(
         default=(), description="of a waiting job with GPUs: the types in its pool, if several"
     )
@@ -150,16 +152,18 @@ class Explanation(FrozenModel):
     ahead: Ahead | None = None
     ends: Endings | None = None
     shadow: Shadow | None = None
-    refused: Annotated[tuple[Refused, ...], AtMost(MAX_RISKS)] = Field((), description="the last of them, oldest first")
+    refused: Annotated[tuple[Refused, ...], AtMost(MAX_RISKS)] = Field(
+        (), description="the last refusals, oldest first"
+    )
     starts: StartOutlook | None = Field(default=None, description="of a waiting job: when it starts")
-    forecast: Whole | None = Field(default=None, description="when it was forecast to start, at its submission")
+    forecast: Whole | None = Field(default=None, description="the start that was forecast at its submission")
     starts_by: tuple[Probability, Whole] | None = Field(
-        None, description="a probability, and by when it starts with it, as predicted at its submission"
+        None, description="a probability, and the time by which it starts with it, as predicted at its submission"
     )
     sooner: Annotated[tuple[Sooner, ...], AtMost(MAX_RISKS)] = ()
-    tried: bool = Field(default=False, description="whether other requests were tried; else nothing is known of them")
+    tried: bool = Field(default=False, description="whether other requests were tried; if not, `sooner` is empty")
     decided: Whole | None = Field(default=None, description="when it was decided, or first advised, to start it")
-    reason: Reason | None = Field(default=None, description="why")
+    reason: Reason | None = Field(default=None, description="the reason of that decision")
     started: Whole | None = None
     ended: Whole | None = None
     run_time: Count | None = None

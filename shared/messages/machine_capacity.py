@@ -33,7 +33,7 @@ class Pool(FrozenModel):
 
 
 class PoolCapacity(NamedTuple):
-    """The capacity of a pool: processors, memory in MiB, GPUs, and GPUs of each type; None where that limits no job."""
+    """The capacity of a pool: processors, memory in MiB, GPUs, and GPUs of each type. None limits no job."""
 
     processors: int
     memory: int | None = None
@@ -138,7 +138,7 @@ class MachineCapacity:
         return [list(capacity.amounts) for capacity in self._now]
 
     def restored(self, state: Sequence[Sequence[Any]]) -> list[PoolCapacity]:
-        """Return capacities from plain values. Types that an older version did not store are as at first."""
+        """Return capacities from plain values. Types that an older version did not store have their first capacity."""
         return [
             PoolCapacity(processors, memory, gpus, tuple(of_types) or first.of_types)
             for (processors, memory, gpus, *of_types), first in zip(state, self._first, strict=True)

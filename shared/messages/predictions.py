@@ -231,8 +231,8 @@ class WaitBound(FrozenModel):
     observations
         Number of waits behind it.
     young
-        True while few waits are known in a run that follows a cluster. The bound is wider then, as jobs that still wait
-        count, and stated bounds that did not hold.
+        True while few waits are known in a run that follows a cluster. The bound is wider then, because it also counts
+        jobs that still wait, and stated bounds that did not hold.
     starts_within
         For each of some quantiles, the seconds within which the job starts with that probability, at this confidence;
         only from the ensemble.

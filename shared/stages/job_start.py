@@ -56,8 +56,8 @@ class StartPredictions(NamedTuple):
 def wait_given(quantiles: Quantiles, waited: int, share: float) -> int | None:
     """Return the wait that a job does not exceed with probability `share`, given that it exceeds `waited`, in seconds.
 
-    Between two quantiles the wait is uniform. The result is None where the quantiles do not tell: beyond the last one,
-    or if there is only one.
+    Between two quantiles the wait is uniform. The result is None if the quantiles do not determine it: beyond the last
+    quantile, or if there is only one.
 
     >>> quantiles = ((0.25, 60), (0.5, 120), (0.75, 240))
     >>> wait_given(quantiles, 0, 0.5), wait_given(quantiles, 120, 0.4), wait_given(quantiles, 120, 0.9)
@@ -90,12 +90,12 @@ def waits_given(quantiles: Quantiles, waited: int, shares: Sequence[float]) -> l
 def expected_start(
     now: int, since: int, predicted: StartPredictions, fits_at: int | None = None, *, goes_first: bool = False
 ) -> StartOutlook:
-    """Return the start of a job that waits since `since`, from the best source.
+    """Return the start of a job that has waited since `since`, from the best source.
 
     The sources in order: the expected ends of running jobs, for the job that goes first; the forecast; the site's
-    scheduler, whose word was farther off wherever both were known; the bounds. A source that the job has outwaited is
-    not used. No other job than the first starts before it fits. An end of the interval that contradicts the expected
-    start is left out.
+    scheduler, which was less accurate wherever both were known; the bounds. A source whose start has passed is not
+    used. No start is before the job fits, except those of the site. An end of the interval that contradicts the
+    expected start is left out.
 
     Parameters
     ----------
@@ -166,19 +166,20 @@ def _after(since: int, wait: int | None) -> int | None:
     return None if wait is None else since + wait
 
 
-# What the waiting jobs say of a bound on waits.
+# Whether the waiting jobs contradict a bound on waits.
 
 HIGH = 0.05
-"""Share of the waiting jobs above which a bound that they have outwaited is marked."""
+"""Share of the waiting jobs that have waited longer than their bound, from which on the bound is marked."""
 
 SPREADS = 3.0
-"""Standard deviations of the share of waits within a bound that chance explains."""
+"""Standard deviations by which chance may lower the share of waits within a bound."""
 
 
 class BoundDoubt(NamedTuple):
-    """Waiting jobs, and how many have waited longer than their bounds; whether that is `high`, or no such bound holds.
+    """The waiting jobs that contradict a bound: `outwaited` of `waiting` jobs have waited longer than their bounds.
 
-    Waiting jobs without a bound of their own are compared with the bound in question.
+    A waiting job without its own bound is compared with the bound in question. `high` marks a large share. `withdrawn`
+    marks a share with which the bound cannot hold.
     """
 
     outwaited: int
@@ -190,7 +191,7 @@ class BoundDoubt(NamedTuple):
 def doubt_of(
     bound: WaitBound, waits: Iterable[tuple[int, int | None]], revealed: int = 0, covered: float = 1.0
 ) -> BoundDoubt | None:
-    """Return what the waiting jobs say of a bound; None if none waits, or waits are not bounded from above.
+    """Return whether the waiting jobs contradict a bound; None if none waits, or waits are not bounded from above.
 
     The bound cannot hold if its share were lower than chance allows (three standard deviations), even if each waiting
     job within its bound started at once.

@@ -22,7 +22,7 @@ from shadowtime.shared.messages import (
 DONE: dict[type, str] = {
     JobWithdrawn: "withdrawn",
     JobChanged: "changed",
-    JobExpected: "foretold",
+    JobExpected: "expected",
     JobStarted: "started",
     JobSuspended: "suspended",
     JobResumed: "resumed",
@@ -151,7 +151,7 @@ class JobsInSystem:
         return job
 
     def require_known(self, event: JobChanged) -> JobSubmitted | RunningJob:
-        """Return the job that changes, as it waits or runs, or raise `LogViolation`."""
+        """Return the waiting or running job that changes, or raise `LogViolation`."""
         job = self.waiting.get(event.job_number) or self.running.get(event.job_number)
         if job is None:
             raise LogViolation(f"job {event.job_number}, changed at {event.time}, {ABSENT}")

@@ -10,7 +10,7 @@ from shadowtime.shared.stages.predictor import Passthrough, Predictor
 
 
 class PredictingStage(StageHandler):
-    """The handler of one predictor in one run; `field` is the field of the envelope that it fills, with an `answers`.
+    """The handler of one predictor in one run. It fills the field `field` of the envelope with an object of `answers`.
 
     A subclass lets the predictor learn, in `on_wait` or `on_ended`.
     """

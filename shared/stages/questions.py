@@ -92,5 +92,5 @@ class BoundsWaits(Protocol):
         ...
 
     def doubt_at(self, bound: WaitBound) -> BoundDoubt | None:
-        """Return what the waiting jobs say of a bound of `bounds_at`; None if they say nothing."""
+        """Return whether the waiting jobs contradict a bound of `bounds_at`; None if that is unknown."""
         ...

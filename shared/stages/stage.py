@@ -32,7 +32,7 @@ class Stage:
 
     `adds` names the envelope fields that the stage fills, and the kinds of events with which it replaces others.
     `later_fields` names the fields and kinds that no input may have, since only this stage or a later one adds them.
-    `price` returns the most that a run may take in this stage by its SPECs; it raises `SettingsError` as `open` does.
+    `price` returns the maximum `Price` of a run in this stage, by its SPECs. It raises `SettingsError` as `open` does.
     """
 
     name: str
@@ -100,7 +100,7 @@ class StageRun:
                 return None
             raise SequenceGap(
                 f"{self.stage.name}: run {envelope.run!r} is at sequence {self.sequence}, "
-                f"but {envelope.sequence} came: {envelope.sequence - self.sequence - 1} missing"
+                f"but {envelope.sequence} arrived: {envelope.sequence - self.sequence - 1} missing"
             )
 
         if self.spoiled:

@@ -19,7 +19,7 @@ class Record(Protocol):
 
 @dataclass(slots=True)
 class OwnRecord:
-    """A `Record` that was read again; or of a dead letter about a run or a whole partition, and then without offset."""
+    """A `Record` that was read again; or, without `offset`, the subject of a dead letter: a run or a whole partition."""
 
     topic: str
     partition: int
@@ -35,8 +35,8 @@ class Stream(Protocol):
     async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
         """Deliver outputs to the stage's own topic, in order.
 
-        `times` are those of their inputs, None where they are not known. Raises `MessageRejected` if Kafka never takes
-        one of them, `BusError` if delivery is not certain.
+        `times` are those of their inputs, None where they are not known. Raises `MessageRejected` if Kafka will never
+        accept one of the outputs, `BusError` if delivery is not certain.
         """
         ...
 
@@ -70,8 +70,8 @@ class Stream(Protocol):
 class RunState:
     """The stored state of one run in one stage.
 
-    `snapshot`, followed by the inputs of `journal`, gives the state after `sequence`. The input with this sequence lay
-    at `offset` of `partition`. `outbox` holds outputs that may not have been delivered. `quarantined` is the reason if
+    `snapshot`, followed by the inputs of `journal`, gives the state after `sequence`. The input with this sequence is
+    at `offset` of `partition`. `outbox` has outputs that may not have been delivered. `quarantined` is the reason if
     the run is quarantined; then `snapshot` and `journal` are not valid. `catching_up` and `log` are as in
     `Transaction`.
     """
@@ -88,7 +88,7 @@ class RunState:
 
 
 class RunSummary(NamedTuple):
-    """The part of a stored run that says whether its next owner has work to do before the run's next event.
+    """The part of a stored run that shows whether its next owner has work to do before the run's next event.
 
     `outbox` is the number of its outputs; the other fields are those of `RunState`.
     """
@@ -183,7 +183,7 @@ class StateStore(Protocol):
         ...
 
     async def commit(self, transaction: Transaction) -> None:
-        """Apply a transaction as a whole. The committing process may count as one that works on the next event.
+        """Apply a transaction as a whole. The store may count it as an attempt at the run's next event.
 
         Raises
         ------

@@ -49,7 +49,7 @@ def file_of(role: str) -> Path | None:
     except OSError as error:
         if named is None:
             return None
-        raise SettingsError(f"{VARIABLE} names {named}, but {path}: {error.strerror}") from None
+        raise SettingsError(f"{path}: {error.strerror}; {VARIABLE} is {named}") from None
 
     if about.st_uid != os.getuid():
         raise SettingsError(f"{path} belongs to another user, so it is not read")
@@ -114,7 +114,10 @@ def _of(name: str, server: str) -> bool:
 
 
 def read_secret(path: Path) -> str:
-    """Return the secret that a file holds, without the line break at its end; raise `ValueError` if it holds none."""
+    """Return the secret in a file, without the line break at its end.
+
+    Raise `ValueError` if the file is empty, is not text, or cannot be read.
+    """
     try:
         secret = path.read_text().removesuffix("\n")
     except (OSError, UnicodeDecodeError) as error:

@@ -41,75 +41,75 @@ class Settings(BaseSettings):
 
     kafka_bootstrap: str = Field("127.0.0.1:9092", description="brokers, as HOST:PORT,HOST:PORT")
     kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
-        "PLAINTEXT", description="how to talk to them"
+        "PLAINTEXT", description="protocol of the connections to the brokers"
     )
     kafka_ca_file: Path | None = Field(None, description="certificate authority of the brokers (PEM)")
-    kafka_certificate_file: Path | None = Field(None, description="our certificate (PEM)")
-    kafka_key_file: Path | None = Field(None, description="its key (PEM)")
+    kafka_certificate_file: Path | None = Field(None, description="certificate of this client, for Kafka (PEM)")
+    kafka_key_file: Path | None = Field(None, description="private key of that certificate (PEM)")
     kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
-        "SCRAM-SHA-512", description="how to log in under SASL"
+        "SCRAM-SHA-512", description="mechanism of the login under SASL"
     )
-    kafka_username: str | None = Field(None, description="user under SASL")
-    kafka_password: SecretStr | None = Field(None, description="password under SASL")
-    kafka_password_file: Path | None = Field(None, description="a file that holds it")
+    kafka_username: str | None = Field(None, description="user of Kafka under SASL")
+    kafka_password: SecretStr | None = Field(None, description="password of Kafka under SASL")
+    kafka_password_file: Path | None = Field(None, description="file with the password of Kafka")
     redis_url: str = Field(
         "redis://127.0.0.1:6379/0",
         description="rediss:// for TLS, redis+cluster://HOST:PORT,HOST:PORT for a Redis Cluster; without the password",
     )
     redis_username: str | None = Field(None, description="user of Redis")
     redis_password: SecretStr | None = Field(None, description="password of Redis")
-    redis_password_file: Path | None = Field(None, description="a file that holds it")
+    redis_password_file: Path | None = Field(None, description="file with the password of Redis")
     redis_ca_file: Path | None = Field(None, description="certificate authority of Redis (PEM)")
-    state_secret: SecretStr | None = Field(None, description="key of the seals on the state in Redis, of one stage")
-    state_secret_file: Path | None = Field(None, description="a file that holds it")
+    state_secret: SecretStr | None = Field(None, description="key of the seals on a stage's state in Redis")
+    state_secret_file: Path | None = Field(None, description="file with the key of the seals")
     partitions: Annotated[int, Field(ge=1, le=10_000)] = Field(8, description="partitions of each new topic")
     replication_factor: Annotated[int, Field(ge=1)] = Field(1, description="replicas of each new topic")
     retention_hours: Annotated[int, Field(ge=-1)] = Field(
-        -1, description="hours that new topics keep messages; -1 for ever, as rebuild needs a whole log"
+        -1, description="hours that new topics keep messages; -1 for ever, because rebuild needs the whole log"
     )
     max_message_bytes: Annotated[int, Field(ge=1_000)] = Field(
-        1_000_000, description="largest message taken in; a larger one is a dead letter"
+        1_000_000, description="largest accepted message, in bytes; a larger one is a dead letter"
     )
     handler_seconds: Annotated[float, Field(gt=0)] = Field(
-        60.0, description="processor time after which a run whose event takes longer is quarantined"
+        60.0, description="seconds of processor time; a run with an event that takes longer is quarantined"
     )
     run_retention_hours: Annotated[int, Field(ge=-1)] = Field(
-        720, description="hours that an open run is kept for which nothing comes; -1 for ever"
+        720, description="hours for which an open run is kept after its last event; -1 for ever"
     )
     snapshot_every: Annotated[int, Field(ge=1)] = Field(2_000, description="events of a run between two snapshots")
-    batch_size: Annotated[int, Field(ge=1)] = Field(200, description="most events in one transaction")
+    batch_size: Annotated[int, Field(ge=1)] = Field(200, description="maximum events in one transaction")
     memory_mb: Annotated[int, Field(ge=0)] = Field(
         0, description="memory that a worker may use, in MB; 0 for all of the machine or of its control group"
     )
-    connect_seconds: Annotated[float, Field(gt=0)] = Field(8.0, description="patience with a server at the start")
+    connect_seconds: Annotated[float, Field(gt=0)] = Field(8.0, description="seconds to wait for a server at the start")
     barrier_seconds: Annotated[float, Field(gt=0)] = Field(
-        120.0, description="patience of a replay while nothing is answered"
+        120.0, description="seconds without an answer after which a replay ends with an error"
     )
     watchdog_seconds: Annotated[float, Field(gt=0)] = Field(
-        60.0, description="a worker that is behind and makes no progress for so long ends itself"
+        60.0, description="seconds without progress after which a worker that is behind ends itself"
     )
     sample_seconds: Annotated[int, Field(ge=0, le=MAX_DURATION)] = Field(
         3_600, description="seconds of the log between two samples of the scoreboard's figures; 0 for none"
     )
     victoria_metrics_url: str = Field(
-        "http://127.0.0.1:8428", description="where samples are written; no password in it"
+        "http://127.0.0.1:8428", description="URL of VictoriaMetrics, for samples; without the password"
     )
     victoria_metrics_username: str | None = Field(None, description="user of VictoriaMetrics")
     victoria_metrics_password: SecretStr | None = Field(None, description="password of VictoriaMetrics")
-    victoria_metrics_password_file: Path | None = Field(None, description="a file that holds it")
+    victoria_metrics_password_file: Path | None = Field(None, description="file with the password of VictoriaMetrics")
     victoria_metrics_ca_file: Path | None = Field(None, description="certificate authority of VictoriaMetrics (PEM)")
-    grafana_url: str | None = Field(None, description="the Grafana whose Live shows decisions; none for no such stream")
+    grafana_url: str | None = Field(None, description="URL of the Grafana that shows decisions live")
     grafana_username: str | None = Field(None, description="user of Grafana; none if the password is a token")
     grafana_password: SecretStr | None = Field(None, description="password of Grafana, or a service account's token")
-    grafana_password_file: Path | None = Field(None, description="a file that holds it")
-    web_host: str = Field("127.0.0.1", description="where /health and /metrics listen")
+    grafana_password_file: Path | None = Field(None, description="file with the password of Grafana, or the token")
+    web_host: str = Field("127.0.0.1", description="address at which /health and /metrics are served")
     web_port: Annotated[int, Field(ge=0, le=65_535)] = Field(
-        6066, description=f"their port, of a follower {FOLLOW_PORT} by default; 0 for none"
+        6066, description=f"port of /health and /metrics, of a follower {FOLLOW_PORT} by default; 0 for none"
     )
     web_names: str = Field(
-        "", description="host names of their requests, as NAME,NAME, besides localhost and the machine's addresses"
+        "", description="host names of requests, as NAME,NAME, besides localhost and the machine's addresses"
     )
-    log_format: Literal["text", "json"] = Field("text", description="how log lines look")
+    log_format: Literal["text", "json"] = Field("text", description="format of log lines")
 
     @property
     def max_output_bytes(self) -> int:
@@ -165,7 +165,7 @@ class Settings(BaseSettings):
 def read_settings(flags: list[str] | None = None, role: str | None = None) -> Settings:
     """Return the settings from `flags` and the environment, with the settings file of a role as defaults.
 
-    Raise `SettingsError` if a flag is unknown or a value out of range. The error names it.
+    Raise `SettingsError` if the file cannot be read, a setting is unknown, or a value is invalid. The error names it.
     """
     path = None if role is None else file_of(role)
     defaults = OWN.get(role or "", {}) | ({} if path is None else read_file(path))

@@ -47,7 +47,7 @@ CLUSTER = "+cluster"
 
 
 def redis_url(url: str) -> str:
-    """Return a URL of Redis or of nodes of a Redis Cluster, or raise `ValueError` that shows it.
+    """Return `url` if it is one of Redis or of nodes of a Redis Cluster. Otherwise raise `ValueError`, which quotes it.
 
     >>> redis_url("redis://127.0.0.1:6379/0"), redis_url("unix:///run/redis.sock")
     ('redis://127.0.0.1:6379/0', 'unix:///run/redis.sock')
@@ -82,7 +82,7 @@ def cluster_nodes(url: str) -> list[tuple[str, int]]:
     >>> cluster_nodes("redis+cluster://a")
     Traceback (most recent call last):
         ...
-    ValueError: nodes of a Redis Cluster are redis+cluster://HOST:PORT,HOST:PORT, or rediss+cluster:// for TLS
+    ValueError: 'redis+cluster://a': expected redis+cluster://HOST:PORT,HOST:PORT, or rediss+cluster:// for TLS
     """
     parts = urlsplit(url)
     if not parts.scheme.endswith(CLUSTER):
@@ -94,8 +94,6 @@ def cluster_nodes(url: str) -> list[tuple[str, int]]:
         nodes = []
 
     if parts.scheme.removesuffix(CLUSTER) not in ("redis", "rediss") or not nodes or not all(map(all, nodes)):
-        raise ValueError(
-            "nodes of a Redis Cluster are redis+cluster://HOST:PORT,HOST:PORT, or rediss+cluster:// for TLS"
-        )
+        raise ValueError(f"{url!r}: expected redis+cluster://HOST:PORT,HOST:PORT, or rediss+cluster:// for TLS")
 
     return nodes

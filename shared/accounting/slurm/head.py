@@ -85,7 +85,7 @@ MAX_SHOWN, MAX_NAME = 40, 40
 CPUS = {"NCPUS", "AllocCPUS", "ReqCPUS"}
 
 MAX_PREAMBLE = 20
-"""Lines before the header, such as warnings."""
+"""The number of lines among which a header is searched: warnings may precede it."""
 
 DELIMITERS = ("|", ";", ",", "\t")
 """Delimiters that are tried where there is no header."""
@@ -172,7 +172,7 @@ def find_head(lines: Sequence[str], fields: Sequence[str], delimiter: str | None
 def _without_header(lines: Sequence[str], delimiter: str | None, is_row: IsRow) -> SacctHead | None:
     """Return the head of output of `sacct -n`, by the known order of fields that fits most lines.
 
-    Half of the lines must have as many fields, if there are three or more: surplus ones are pieces of a job name.
+    At least half of three or more lines must have exactly its fields. Surplus fields are pieces of a job name.
     """
     lines = [line for line in lines if line.strip()]
     best, most = None, (len(lines) // 2, 0)

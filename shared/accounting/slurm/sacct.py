@@ -419,7 +419,7 @@ class SacctColumns:
             raise TraceError(f"{self.path}: {error}") from None
 
     def _leave_out(self, kept: "_Kept") -> None:
-        """Leave out steps of jobs, and as odd ones rows in unknown states, or with an id that is cut off."""
+        """Leave out steps of jobs. Count rows with an unknown state, or a rounded or cut-off id, as odd."""
         unknown: dict[int, str] = {}
         steps: set[int] = set()
         if "State" in kept.columns:
@@ -452,7 +452,7 @@ class SacctColumns:
             kept.select(np.array([at for at in range(len(kept.lines)) if at not in left_out], dtype=np.int64))
 
     def _spread(self, kept: "_Kept") -> "_Tasks | None":
-        """Give each array task a row of its own; return the rows that they come from, None if there are no tasks."""
+        """Give each array task its own row. Return the number and the id of each row; None if there are no tasks."""
         column = kept.columns.get("JobID")
         if column is None or column.is_plain or not (of_arrays := column.containing("_")):
             return None
@@ -587,7 +587,7 @@ PARSERS = {
 
 
 class _Tasks(NamedTuple):
-    """Number of each row that is an array task, else `UNKNOWN`, and its id."""
+    """The number and the id of each row that is an array task; `UNKNOWN` and an empty id for other rows."""
 
     numbers: Integers
     names: CellColumn

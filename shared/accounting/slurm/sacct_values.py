@@ -66,7 +66,7 @@ NOT_A_NUMBER = "is not a whole number"
 EXPECTED = {
     **dict.fromkeys(
         ("Submit", "Eligible", "Start", "End"),
-        "is not a time; run sacct with SLURM_TIME_FORMAT=%s, or say --date-format",
+        "is not a time; run sacct with SLURM_TIME_FORMAT=%s, or state --date-format",
     ),
     **dict.fromkeys(("ElapsedRaw", "ReqCPUS", "AllocCPUS", "NCPUS", "NNodes"), NOT_A_NUMBER),
     **dict.fromkeys(("JobID", "JobIDRaw"), "is not a job number"),
@@ -183,7 +183,7 @@ def resources_of(text: str) -> tuple[int, int]:
 
 
 def requested_memory(text: str) -> int:
-    """Return the KiB in ReqMem, of whatever `memory_unit` says; `UNKNOWN` if it states none.
+    """Return the memory in ReqMem in KiB, of the unit that `memory_unit` returns; `UNKNOWN` if it states none.
 
     >>> requested_memory("4Gn"), requested_memory("2000Mc"), requested_memory("1.50G"), requested_memory("0n")
     (4194304, 2048000, 1572864, -1)
@@ -193,7 +193,7 @@ def requested_memory(text: str) -> int:
 
 
 def memory_unit(text: str) -> int:
-    """Return what ReqMem is the memory of: a node (1), a processor (2), or from Slurm 21.08 on the whole job (0)."""
+    """Return the unit that has the memory in ReqMem: a node (1), a processor (2), or the whole job (0, Slurm 21.08)."""
     return {"n": 1, "c": 2}.get(text.strip()[-1:], 0)
 
 

@@ -16,7 +16,7 @@ BATCH = 16_384
 """Number of jobs that are kept as objects at a time."""
 
 _FIRST_SECOND, _LAST_SECOND = 10**8, 10**11
-"""Bounds of an instant in seconds, in the years 1973 and 5138. A larger number counts milliseconds."""
+"""Bounds of an instant in seconds, in the years 1973 and 5138. A larger number counts milli- or microseconds."""
 
 _DECIMAL = re.compile(r"\.[0-9]*\Z")
 
@@ -105,7 +105,7 @@ class AccountedJobs:
                 self.add(job)
 
     def finished(self, without_limits: str) -> AccountingRows:
-        """Return all rows. If no job has a limit, a note says so, with the reason `without_limits`."""
+        """Return all rows. If no job has a limit, add a note with the reason `without_limits`."""
         self._extend()
         if len(self.rows) and not self._limited:
             self.rows.notes.append(
@@ -156,7 +156,7 @@ def whole_of(values: Mapping[str, object], name: str, default: int | None = None
 def instant_of(values: Mapping[str, object], name: str) -> int:
     """Return a Unix time in seconds among the values of a job. It may be in milli- or microseconds.
 
-    `UNKNOWN` if it is missing, 0 or negative.
+    `UNKNOWN` if it is missing, 0 or -1.
 
     Raise `ValueError` if the value is not a number, or too small for an instant.
 

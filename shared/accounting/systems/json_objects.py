@@ -54,7 +54,7 @@ def json_records(path: Path, mark: str, wrapped: str = "") -> Iterator[JsonRecor
     Parameters
     ----------
     wrapped
-        Key of the object that each record may lie in, as `_source` in Elasticsearch.
+        Key under which each record may be nested, as `_source` in Elasticsearch.
 
     Raise `TraceError` if the file cannot be read.
     """
@@ -150,7 +150,7 @@ class _Records:
                         yield from records or [None]
 
     def _to_next_record(self) -> bool:
-        """Move behind damage, or what follows an array: to the next record (True), or the end of the window."""
+        """Move behind damage, or behind the rest of an array. Return True at the next record, False if none is near."""
         begun = self._at
         at = begun + 1
         while (brace := _OBJECT.search(self._text, at)) is not None and brace.start() - begun < WINDOW:

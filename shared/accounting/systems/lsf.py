@@ -114,8 +114,8 @@ def _limit_and_run_time(fields: Sequence[tuple[str, str]], extensions: int) -> t
     """Return the run time limit and the run time in seconds; `MAX_DURATION` and `UNKNOWN` if the record has none.
 
     Lists of varying length and form precede them: extensions of the submission, and the use of each host. The run time
-    limit is the third field before the effective resource requirement. That is the first of two texts with the number
-    and the text of the job's other clusters behind them.
+    limit is the third field before the effective resource requirement. The requirement is found by its form: it is the
+    first of two texts, before a number and a text about the job's other clusters.
     """
     count = whole_number(fields[extensions][1]) if extensions < len(fields) else None
     for at in range(extensions + 1 + 2 * (count or 0), len(fields) - RUN_TIME):

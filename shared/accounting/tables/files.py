@@ -35,7 +35,7 @@ PARQUET = b"PAR1"
 DELIMITERS = (",", ";", "\t", "|")
 
 _SEPARATOR = re.compile(r"sep=.\Z", re.IGNORECASE)
-"""A first line that tells a spreadsheet the delimiter."""
+"""A first line that states the delimiter for a spreadsheet."""
 
 
 def table_file(path: Path, reading: Reading) -> TableFile:

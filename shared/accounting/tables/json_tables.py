@@ -63,7 +63,7 @@ class JsonLinesTable:
 
 
 class JsonTable:
-    """A list of objects, alone or the only one in an object, or what pandas writes with any `orient`.
+    """A list of objects, alone or the only list in an object, or the output of pandas with any `orient`.
 
     The keys of objects within an object are job numbers, unless the objects have some.
     """

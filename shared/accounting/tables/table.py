@@ -93,7 +93,7 @@ EXPECTED = {
 
 _DECIMAL_COMMA = re.compile(r"\s*[0-9]+,[0-9]+\s*\Z")
 _COMMAS = re.compile(r"\s*[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?\s*\Z")
-_HOW_TIMES = "; --date-format says how dates are written, and NAME=COLUMN:ms (or s, us, ns) the unit of numbers"
+_HOW_TIMES = "; --date-format states the format of dates, and NAME=COLUMN:ms (or s, us, ns) the unit of numbers"
 _ROUNDED = re.compile(r"[0-9](\.[0-9]+)?[eE]\+[0-9]+\Z")
 """A large number as spreadsheets show it."""
 
@@ -199,7 +199,7 @@ class _Table:
 
     def _resolved(self, there: Sequence[str], mapping: Mapping[str, str]) -> dict[str, Mapped]:
         if twice := {column for column in there if there.count(column) > 1}:
-            raise TraceError(f"{self.path}: column {quote(min(twice))} occurs twice{self._hint}")
+            raise TraceError(f"{self.path}: several columns are called {quote(min(twice))}{self._hint}")
         try:
             return resolved(mapping, there)
         except SettingsError as error:
@@ -259,7 +259,7 @@ class _Table:
         return cell.replace(",", "") if _COMMAS.match(cell) else cell
 
     def is_row(self, row: Mapping[str, Any]) -> bool:
-        """Return whether all values of a row are of their kinds: those that are needed, if no row has been read."""
+        """Return whether all values of a row are valid; only the needed ones, as long as no row has been read."""
         needed = {*self._stated, *REQUIRED, *INSTANTS} if not self.begun else {*NUMBERS, *SPANS, *INSTANTS}
         return all(
             self._parser(name)(row[mapped.column]) is not None
@@ -287,8 +287,8 @@ class _Table:
             ids = columns[named["job_number"].column].coded[0]
             if rounded := next((cell for cell in ids if isinstance(cell, str) and _ROUNDED.match(cell)), None):
                 self.rows.notes.append(
-                    f"column {quote(named['job_number'].column)} has {quote(rounded)}, a rounded number; it is left "
-                    "out as no job_number, and jobs are numbered by row"
+                    f"column {quote(named['job_number'].column)} has {quote(rounded)}, a rounded number; it is not "
+                    "read as job_number, and jobs are numbered by row"
                 )
                 del named["job_number"]
         wrong = self._with_points(columns)
@@ -306,7 +306,7 @@ class _Table:
             if name in self._stated or name in REQUIRED:
                 wrong.append(f"{name}: {what}" + (_HOW_TIMES * (name in INSTANTS)))
             else:
-                self.rows.notes.append(f"column {what}; it is left out as no {name}")
+                self.rows.notes.append(f"column {what}; it is not read as {name}")
                 del named[name]
         if wrong:
             raise TraceError(
@@ -318,7 +318,7 @@ class _Table:
         self.rows.notes += notes_on_units({name: named[name] for name in (*SPANS, *INSTANTS) if name in named})
 
     def _with_points(self, columns: Mapping[str, CellColumn]) -> list[str]:
-        """Return which durations may have points for thousands or decimals, and learn which have them for thousands."""
+        """Note the durations whose points separate thousands. Return a fault for each whose points may be decimal."""
         wrong: list[str] = []
         for name in [name for name in SPANS if name in self._named and self._decimal_comma]:
             column = columns[self._named[name].column]

@@ -32,7 +32,7 @@ class Sender:
     Parameters
     ----------
     most
-        Bytes of the largest value. Kafka would refuse a larger one together with its whole batch.
+        Maximum bytes of a message. Kafka would refuse a larger message together with its whole batch.
     """
 
     def __init__(self, producer: AIOKafkaProducer, most: int) -> None:
@@ -44,8 +44,8 @@ class Sender:
     async def send(self, topic: str, partition: int, key: bytes, messages: Sequence[Dated]) -> Sequence[Awaitable[Any]]:
         """Send messages in order. Return the awaitables that are done when the messages have arrived.
 
-        Raise `KafkaError` if they cannot be sent; `MessageSizeTooLargeError` if one is too large, and then none is
-        sent.
+        Raise `KafkaError` if they cannot be sent: `MessageSizeTooLargeError` if a message is too large. Then none of
+        them is sent.
         """
         if not messages:
             return ()
@@ -85,9 +85,9 @@ class Sender:
     async def _filled(
         self, tp: tuple[str, int], outgoing: Sequence[Outgoing]
     ) -> Sequence[list[Awaitable[Any]] | Exception]:
-        """Send the messages in batches. For each entry, return the futures of its batches.
+        """Send the messages in batches. For each entry of `outgoing`, return the futures of its batches.
 
-        The batch before them is among them if its first message did not fit there.
+        If the first message of an entry did not fit into the open batch, the future of that batch is returned too.
         """
         topic, partition = tp
         batch = self.producer.create_batch()

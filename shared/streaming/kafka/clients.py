@@ -13,7 +13,7 @@ from shadowtime.shared.streaming.settings import Settings
 read_safely()
 
 SLACK = 100_000
-"""Allowance in bytes for all of a message besides its value: key, headers, Kafka's own fields."""
+"""Allowance in bytes for the parts of a message besides its value: key, headers, Kafka's own fields."""
 
 
 def partition_of(run: str, partitions: int) -> int:
@@ -26,7 +26,7 @@ def partition_of(run: str, partitions: int) -> int:
 
 
 def connection(settings: Settings) -> dict[str, Any]:
-    """Return the arguments that every Kafka client takes."""
+    """Return the arguments that all Kafka clients need."""
     arguments: dict[str, Any] = {
         "bootstrap_servers": settings.kafka_bootstrap,
         "security_protocol": settings.kafka_security_protocol,
@@ -51,7 +51,9 @@ def ssl_context(settings: Settings) -> ssl.SSLContext:
         if settings.kafka_certificate_file is not None:
             context.load_cert_chain(settings.kafka_certificate_file, settings.kafka_key_file)
     except OSError as error:
-        raise BusError(f"TLS to Kafka: {settings.kafka_ca_file or settings.kafka_certificate_file}: {error}") from None
+        files = (settings.kafka_ca_file, settings.kafka_certificate_file, settings.kafka_key_file)
+        named = ", ".join(str(file) for file in files if file is not None)
+        raise BusError(f"TLS to Kafka cannot be set up with {named}: {error}") from None
     return context
 
 

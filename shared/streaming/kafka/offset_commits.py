@@ -1,8 +1,8 @@
 """Records that faust reads from Kafka, and the offsets that it commits: a consumer that hands over whole fetches.
 
 Faust takes records out of a fetch one at a time. For each of them it makes tasks, waits for the first one to be done,
-and passes the record through a queue. This costs several times the work of a stage on the record. Membership of the
-group, fetching, flow control and the commits themselves stay faust's.
+and passes the record through a queue. This costs several times the work of a stage on the record. Faust still manages
+the group, fetches records, controls the flow and sends the commits.
 """
 
 import time
@@ -22,11 +22,11 @@ class Receiver(Protocol):
         ...
 
     def receive(self, message: Any) -> None:
-        """Take a record."""
+        """Receive a record."""
         ...
 
     def went_back(self, partition: int, read: int) -> None:
-        """Register that a record before offset `read` comes again, although nobody asked for it."""
+        """Register that Kafka delivers a record before offset `read` again, although nobody has asked for it."""
         ...
 
     def first_left(self, partition: int) -> int | None:
@@ -128,7 +128,7 @@ class BatchConsumer(driver.Consumer):
 
 
 def deliver_batches(app: faust.App, receiver: Receiver) -> None:
-    """Let the records that an application reads go to `receiver`. Call this before the application starts."""
+    """Pass all records that an application reads to `receiver`. Call this before the application starts."""
     consumer = type("Consumer", (BatchConsumer,), {"receiver": receiver})
     transport = type("Transport", (driver.Transport,), {"Consumer": consumer})
     app.transport = transport(app.conf.broker_consumer, app)

@@ -28,7 +28,7 @@ GZIP = 16 + zlib.MAX_WBITS
 
 # The places of fields in a stored batch: https://kafka.apache.org/documentation/#recordbatch
 PREFIX: Final = 12
-"""Bytes of the base offset and of the length, which counts the bytes behind it."""
+"""Bytes of the fields base offset and length. The length is the number of bytes behind these two fields."""
 LENGTH: Final = 8
 MAGIC: Final = 16
 ATTRIBUTES: Final = 22
@@ -43,7 +43,7 @@ CODECS: Final = {2: "snappy", 3: "lz4", 4: "zstd"}
 
 
 class UnreadableBatch(Exception):
-    """A batch, or a record of it, is not as Kafka defines it, or is larger than it may be."""
+    """A batch, or one of its records, violates Kafka's format or exceeds a limit of size."""
 
 
 class UnsupportedCodec(UnreadableBatch):
@@ -51,7 +51,7 @@ class UnsupportedCodec(UnreadableBatch):
 
 
 class UnreadableReason(bytes):
-    """The value of a record that takes the place of records that cannot be read: the reason."""
+    """The reason why records cannot be read: the value of the record that replaces them."""
 
 
 class UnsupportedReason(UnreadableReason):
@@ -59,7 +59,7 @@ class UnsupportedReason(UnreadableReason):
 
 
 class Unreadable(NamedTuple):
-    """A record that takes the place of records that cannot be read."""
+    """A record that replaces records that cannot be read."""
 
     offset: int
     timestamp: int
@@ -82,7 +82,8 @@ def unpacked(payload: bytes) -> bytes:
     Raises
     ------
     UnreadableBatch
-        Beyond `MAX_UNPACKED` bytes or `MAX_GZIP_MEMBERS` members. Each member costs a copy of the bytes behind it.
+        If the decompressed form has more than `MAX_UNPACKED` bytes, or the data has more than `MAX_GZIP_MEMBERS`
+        members. Each member costs a copy of the bytes behind it.
     zlib.error
         If the data is not gzip.
     """
@@ -91,12 +92,12 @@ def unpacked(payload: bytes) -> bytes:
         stream = zlib.decompressobj(GZIP)
         plain += stream.decompress(left, MAX_UNPACKED + 1 - len(plain))
         if len(plain) > MAX_UNPACKED:
-            raise UnreadableBatch(f"more than {MAX_UNPACKED} bytes")
+            raise UnreadableBatch(f"its batch decompresses to more than {MAX_UNPACKED} bytes")
         left = stream.unused_data
         if not left:
             return bytes(plain)
 
-    raise UnreadableBatch(f"more than {MAX_GZIP_MEMBERS} members of gzip")
+    raise UnreadableBatch(f"its batch has more than {MAX_GZIP_MEMBERS} members of gzip")
 
 
 class _Batch:
@@ -168,7 +169,9 @@ class _Batch:
         for _ in range(int.from_bytes(self._raw[COUNT], "big", signed=True)):
             length, begin = decode_varint(body, at)
             if length < 0 or begin + length > len(body):
-                raise UnreadableBatch(f"a record of {length} bytes begins {len(body) - begin} before the end")
+                raise UnreadableBatch(
+                    f"a record of {length} bytes begins {len(body) - begin} bytes before the end of its batch"
+                )
             yield bytes(header) + body[at : begin + length]
             at = begin + length
 
@@ -198,7 +201,7 @@ class _Damaged:
 
 
 class RecordBatches:
-    """The batches of a fetch from offset `position` on; the last may be cut off, and is not counted."""
+    """The batches of a fetch from offset `position` on. A cut-off batch at its end is skipped, unless it is first."""
 
     def __init__(self, stored: bytes) -> None:
         self._stored = stored
@@ -226,7 +229,7 @@ class RecordBatches:
                 raise UnreadableBatch(f"its batch is cut off after {len(self._stored) - begin} bytes")
             batch = _Batch(self._stored[begin:end])
             if batch.next_offset <= self.position:
-                raise UnreadableBatch(f"its batch ends before offset {batch.next_offset}")
+                raise UnreadableBatch(f"its batch ends before offset {batch.next_offset}; expected {self.position}")
         except Exception as error:
             self._at = len(self._stored)  # later batches are fetched again, from the next offset on
             return _Damaged(self.position, error)

@@ -35,7 +35,7 @@ FINAL = (MessageSizeTooLargeError, RecordTooLargeError, RecordListTooLargeError,
 FAILURES = (KafkaError, OSError, TimeoutError)
 
 RENEWED = (*FINAL, OutOfOrderSequenceNumber, InvalidProducerIdMapping, ProducerFenced)
-"""Errors after which an idempotent producer is unusable: the broker waits for a message number that never comes."""
+"""Errors after which an idempotent producer is unusable: the broker waits for a message number that never arrives."""
 
 
 class KafkaStream:
@@ -74,7 +74,7 @@ class KafkaStream:
 
             await self._deliver_alone(partition, key, messages)
         except FINAL as error:
-            raise MessageRejected(f"Kafka rejected one of its outputs for good: {reason_of(error)}") from error
+            raise MessageRejected(f"Kafka rejected an output of the run for good: {reason_of(error)}") from error
         except FAILURES as error:
             raise BusError(f"Kafka accepted no outputs: {reason_of(error)}") from error
 
@@ -125,7 +125,7 @@ class KafkaStream:
                 ]
         except FAILURES as error:
             await self._reader.stop()
-            raise BusError(f"Kafka returned no records: {reason_of(error)}") from error
+            raise BusError(f"Kafka returned no records of topic {self._stage.reads}: {reason_of(error)}") from error
 
     async def topic_id(self) -> str:
         """Return the id that Kafka gave the stage's input topic when the topic was made."""
@@ -140,7 +140,7 @@ class KafkaStream:
             return await self._reader.end(self._stage.reads, partition)
         except FAILURES as error:
             await self._reader.stop()
-            raise BusError(f"Kafka returned no end of its log: {reason_of(error)}") from error
+            raise BusError(f"Kafka returned no last offset of topic {self._stage.reads}: {reason_of(error)}") from error
 
     async def stop(self) -> None:
         """Close all connections."""

@@ -34,7 +34,7 @@ WORK_SECONDS = 60.0
 """Timeout in seconds for a broker that is working on topics."""
 
 OF_TOPIC = 1
-"""Source of a value that is set for the topic itself, in Kafka's answers about configuration."""
+"""The source, in Kafka's answers about configuration, of a value that is set for the topic itself."""
 
 AS_SENT = {"compression.type": "producer"}
 """Configuration by which a broker does not compress messages by itself."""
@@ -43,9 +43,10 @@ FORBIDDEN = (TopicAuthorizationFailedError.errno, ClusterAuthorizationFailedErro
 
 
 async def prepare_topics(settings: Settings) -> int:
-    """Create the topics that are missing and return how many partitions they have, once each has a leader.
+    """Create missing topics, wait for the leader of each partition, and return the number of partitions of a topic.
 
-    Raise `BusError` if Kafka cannot be reached within `connect_seconds`, refuses, or has topics of unequal partitions.
+    Raise `BusError` if Kafka cannot be reached within `connect_seconds`, refuses a request, or has topics with
+    different numbers of partitions.
     """
     return await _administer(settings, lambda admin: _prepare(admin, settings))
 
@@ -78,7 +79,7 @@ async def keep_compression(settings: Settings) -> None:
         for answer in await admin.describe_configs(topics):
             for code, why, _, name, entries in answer.resources:
                 if code:
-                    raise BusError(f"Kafka does not tell the configuration of topic {name}: {why}")
+                    raise BusError(f"Kafka returned no configuration of topic {name}: {why}")
                 values = {entry[0]: entry[1] for entry in entries}
                 own = {entry[0]: entry[1] for entry in entries if entry[3] == OF_TOPIC}
                 if values.get("compression.type") not in (None, AS_SENT["compression.type"]):
@@ -111,7 +112,7 @@ async def identity_of(settings: Settings, topic: str) -> str:
 
 
 async def partitions_of(settings: Settings, topic: str) -> int:
-    """Return how many partitions a topic has, once each has a leader; 0 if there is no such topic.
+    """Wait for the leader of each partition of a topic, and return their number; 0 if there is no such topic.
 
     Raise `BusError` if Kafka cannot be reached within `connect_seconds`.
     """
@@ -202,7 +203,7 @@ async def _prepare(admin: AIOKafkaAdminClient, settings: Settings) -> int:
         await asyncio.sleep(0.1)
 
     if len(set(described.values())) > 1:
-        raise BusError(f"topics have unequal numbers of partitions: {described}")
+        raise BusError(f"expected topics with equal numbers of partitions, found {described}")
     await _wait_for_leaders(settings, described)
     return described[FLOW[0]]
 

@@ -29,7 +29,7 @@ SILENT_SECONDS = 30.0
 
 
 def silence_reason(seconds: float) -> str | None:
-    """Return why a process is not healthy that Kafka has not answered for so long; None if this is no reason.
+    """Return the reason if a process is unhealthy because Kafka has not answered for `seconds`; else None.
 
     >>> silence_reason(2.5), silence_reason(95.2)
     (None, 'Kafka has not answered for 95 s')
@@ -69,7 +69,7 @@ class KafkaFollower:
     async def next_batch(self, most: int, seconds: float) -> Sequence[Any]:
         """Return up to `most` records, in order of each partition; none if none arrive within `seconds`.
 
-        Raise `KafkaError` if Kafka refuses to deliver them. While Kafka is unreachable there are just none.
+        Raise `KafkaError` if Kafka refuses to deliver them. While Kafka is unreachable, none are returned.
         """
         fetched = await self._consumer.getmany(timeout_ms=int(1000 * seconds), max_records=most)
         self.silence = 0.0 if fetched else self._silence()  # while records wait here, nothing is asked of Kafka
@@ -132,7 +132,7 @@ class TopicFollower(KafkaFollower):
 
 
 class GroupFollower(KafkaFollower):
-    """A member of a consumer group, whose committed offsets tell how far its members have read."""
+    """A member of a consumer group. The offsets that the group has committed show how far its members have read."""
 
     def __init__(self, settings: Settings, topic: str, group: str) -> None:
         consumer = AIOKafkaConsumer(

@@ -14,7 +14,7 @@ from aiokafka.protocol.types import Boolean, CompactArray, CompactString, Int16,
 
 NAME = CompactString("utf-8")
 NOBODY = UUID(int=0)
-"""The id that stands for no id: in a request by name, and for a topic of a broker without ids."""
+"""The id that means none. Requests by name have it, and topics of a broker without ids."""
 
 
 class _Uuid:
@@ -95,7 +95,7 @@ class _TopicRequest(Request[_Struct]):  # type: ignore[misc]
 
 
 async def topic_id(client: Any, topic: str) -> str:
-    """Return the id of a topic, one request to a broker of `client`, a connected `AIOKafkaClient`.
+    """Return the id of a topic, by one request of `client`, a connected `AIOKafkaClient`.
 
     A broker older than Kafka 2.8 has no ids. Then every topic has the id `NOBODY`.
 
@@ -103,7 +103,7 @@ async def topic_id(client: Any, topic: str) -> str:
     """
     try:
         answer = await client.send(client.get_random_node(), _TopicRequest(topic))
-    except NotImplementedError:  # no version of the request is known to both
+    except NotImplementedError:  # client and broker have no common version of the request
         return str(NOBODY)
     ((code, _, identity, *_),) = answer.topics
     if code:

@@ -485,7 +485,7 @@ def error_of(error: Exception) -> StoreError | StateAltered:
         return StateAltered(reason_of(error))
     if isinstance(error, AuthenticationError) or "HELLO" in str(error):
         return StoreError(
-            "Redis cannot be used: it asks for a user and a password, and accepts none of the settings; run this in "
+            "Redis cannot be used: it rejects the user and the password of the settings; run this in "
             "the checkout of `make stack`, or set SHADOWTIME_ACCESS to its folder .stack/access"
         )
     return StoreError(f"Redis cannot be used: {reason_of(error)}")

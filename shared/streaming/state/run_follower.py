@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Position:
-    """The position of a stage in a run, and its last output, at `sequence`, if the store still has it."""
+    """The position of a stage in a run. `output` is its last output, at `sequence`; None if it is no longer stored."""
 
     sequence: int
     offset: int
@@ -42,7 +42,7 @@ class Position:
 
 
 ALTERED = Position(-1, -1)
-"""The position of a run whose state cannot be read, because its stage has not written it so."""
+"""The position of a run whose state cannot be read: it is not as its stage wrote it."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class RedisReader(RedisStore):
         return names_in(key.removeprefix(prefix) for key in await self._ask(scan()))
 
     async def read_words(self, run: str) -> dict[str, bytes]:
-        """Return the read model of a run without the names of jobs, of which there may be a million."""
+        """Return the read model of a run without the fields of jobs. There may be a million of these."""
 
         async def scan() -> dict[str, bytes]:
             key = self._key(run, "read-model")
@@ -209,7 +209,8 @@ class RunFollower:
         StoreError
             If Redis cannot be used.
         SnapshotMismatch
-            If the stored state is damaged or of another schema. The message names the remedy.
+            If the run is quarantined, or its stored state is damaged or of another schema. If the state was altered,
+            the error is a `StateAltered`.
         """
         async with self._lock:
             taken, self._taken = self._taken, None

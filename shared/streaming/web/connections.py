@@ -56,7 +56,7 @@ MAX_UNANSWERED = 65_536
 """Bytes of requests that a connection may send before the first of them is answered."""
 
 SEND_BUFFER = 16_384
-"""Bytes that the kernel is asked to buffer for a client. A larger buffer would hide for long that it does not read."""
+"""Bytes that the kernel is asked to buffer for a client. A larger buffer would hide that the client does not read."""
 
 MAX_UNSENT = 65_536
 """Bytes that wait for the kernel before the writer has to wait, too."""

@@ -18,7 +18,7 @@ HEADER = re.compile(rf"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>{NAME.pattern
 
 
 class AllowedNames:
-    """The allow-list of a server.
+    """The host names and addresses to which a server answers.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class AllowedNames:
             self._names.add(names.lower())
         for name in more:
             if _stands_for_all(name) or not (_address(name) or NAME.fullmatch(name)):
-                raise SettingsError(f"{quote(name)} is not a host name that can be allowed, such as live.example.org")
+                raise SettingsError(f"{quote(name)} is not a host name to allow; expected one such as live.example.org")
             self._names.add(name.lower())
 
     def include(self, host: str, arrived_at: str) -> bool:

@@ -1,4 +1,4 @@
-"""The web server of all pages, for as long as a block lasts. It answers to allowed names, and limits connections."""
+"""The web server of all pages, a context manager. It answers only to allowed names, and limits connections."""
 
 import asyncio
 import signal
@@ -15,7 +15,7 @@ from shadowtime.shared.streaming.web.connections import BACKLOG, IDLE_SECONDS, C
 from shadowtime.shared.streaming.web.host_names import AllowedNames, named
 
 PATIENCE_AT_THE_END = 3.0
-"""Seconds that requests under way have when the process is told to end."""
+"""Seconds within which requests under way must end when the process stops."""
 
 BODY_SECONDS = 1.0
 """Seconds for which an unwanted body is read and dropped; then the connection is closed."""
@@ -38,7 +38,7 @@ class Listening:
 
 
 def shutdown_event() -> asyncio.Event:
-    """Return an event that is set as soon as this process is told to end, by SIGTERM or Ctrl-C.
+    """Return an event that is set when this process receives SIGTERM or SIGINT (Ctrl-C).
 
     Call it after the needed servers have answered. Until then the signals keep Python's own handlers, which end the
     program.
@@ -66,16 +66,16 @@ async def listening(
     application
         The application to serve.
     host, port
-        Where it listens; port 0 for a free one.
+        The host and the port at which the server listens; port 0 for a free one.
     names
-        Further names that it answers to, besides localhost, the loopback's addresses, `host` and the address that a
-        connection was made to.
+        Further names to which the server answers. It always answers to localhost, the loopback's addresses, `host`, and
+        the address to which a connection was made.
     cancelling
         Whether a handler is cancelled at once when its visitor leaves.
     bodies
-        Paths to which a body may be sent; no other page takes one.
+        Paths of the pages that accept a body.
 
-    Raise `SettingsError` if it cannot listen there, or one of `names` is no name of a host.
+    Raise `SettingsError` if the server cannot listen there, or one of `names` is no host name.
     """
     allowed = AllowedNames(host, names)
     runner = web.AppRunner(
@@ -170,7 +170,7 @@ def _noted(connections: Connections) -> Any:
 
 
 def _guarded(allowed: AllowedNames, bodies: Collection[str]) -> Any:
-    """Return the innermost middleware, which refuses names that are not allowed, and bodies that no page takes.
+    """Return the innermost middleware, which refuses names that are not allowed, and bodies that no page accepts.
 
     It is innermost, so that the other middlewares can format its errors.
     """

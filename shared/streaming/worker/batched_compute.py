@@ -1,4 +1,4 @@
-"""Slices of several runs, computed together. Handing a slice to a thread costs more than computing most slices."""
+"""Slices of several runs, computed together. Passing a slice to a thread costs more than computing most slices."""
 
 import asyncio
 import time
@@ -47,7 +47,7 @@ class ComputeBatcher:
     Parameters
     ----------
     most
-        Bytes of the largest output.
+        Maximum bytes of an output.
     """
 
     def __init__(self, thread: TimeLimitedThread, most: int, clock: Callable[[], float]) -> None:
@@ -61,7 +61,7 @@ class ComputeBatcher:
     async def compute(self, state: StageRun, work: Sequence[Work], done: Slice) -> AsyncIterator[bool]:
         """Push events through a stage like `push_slice`. Then let the caller commit the slice in its block.
 
-        Yield whether the work was ended because an event took too long; the state of the run must not be used then.
+        Yield whether the work was stopped because an event took too long. If so, do not use the state of the run.
         After a slice that is large, or that spoiled its run, the next slice is computed only after the caller's block.
         """
         piece = PendingSlice(state, work, done)

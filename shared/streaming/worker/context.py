@@ -22,7 +22,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # nobody needs the t
 MEGABYTE = 1_000_000
 
 SHARE = 0.6
-"""The share of a worker's memory that may be in use while it holds runs."""
+"""The share of its memory limit that a worker may use while it caches runs. Above it, all runs are evicted."""
 
 EDGES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200)
 """Upper edges of the buckets of times, in seconds: from a single event to a stage that was down for hours."""
@@ -83,5 +83,5 @@ class WorkerContext:
 
     @cached_property
     def memory_for_runs(self) -> float:
-        """Bytes of memory beyond which the worker holds no runs, and that no run may need alone."""
+        """Bytes of memory above which the worker evicts all runs. No single run may need more."""
         return SHARE * min(memory_limit(), self.settings.memory_mb * MEGABYTE or math.inf)

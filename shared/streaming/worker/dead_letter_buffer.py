@@ -13,7 +13,7 @@ log.addFilter(FewAMinute())
 
 
 class DeadLetters:
-    """Records that cannot be used, until they are delivered. A record is one letter, however often it is read."""
+    """Unusable records that are not delivered yet. A record is one dead letter, however often it is added meanwhile."""
 
     def __init__(self, stream: Stream, metrics: WorkerMetrics) -> None:
         self._stream = stream

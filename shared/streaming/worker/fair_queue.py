@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 
 MAX_IDLE = 10_000
-"""The number of remembered costs above which costs without further effect are dropped."""
+"""The number of keys with remembered costs, above which costs that no longer matter are dropped."""
 
 
 NEW_KEYS = None
@@ -20,7 +20,7 @@ NO_KEY = b""
 """The key of items without one."""
 
 TURN_SECONDS, SHORT_TURN_SECONDS = 0.1, 0.02
-"""Maximum seconds for the turns that are handled together: if one key is at work, and if several are."""
+"""Maximum seconds for the turns that are handled together: while a single key is at work, and while several are."""
 
 MAX_TURN = 10_000
 """The maximum number of items of a turn, however little each costs."""
@@ -29,10 +29,10 @@ COSTLY_SECONDS = 0.01
 """Seconds of work on one item, beyond which the item's key is costly."""
 
 BEHIND_SECONDS = 0.003
-"""The mean seconds that an item of another key may wait for the turns of costly keys."""
+"""The maximum mean seconds that an item of another key waits for the turns of costly keys."""
 
 LEAST_SHARE = 0.03
-"""The share of the time that costly keys get in any case."""
+"""The minimum share of the time that costly keys get."""
 
 AT_WORK_SECONDS = 1.0
 """Seconds for which a key that is not costly counts as at work after its turn. Costly keys pause meanwhile."""
@@ -45,7 +45,7 @@ class TurnPace:
     items: int = 1
     """The maximum number of items of its next turn."""
     mean: float = 0.0
-    """Seconds of an item in its last turn."""
+    """Mean seconds of an item in its last turn."""
     dearest: float = 0.0
     """Seconds of its most expensive item, halved for each turn since then."""
 
@@ -148,13 +148,13 @@ class FairQueue(Generic[Item]):
 
     @property
     def share_taken(self) -> float:
-        """The share of the queue that is taken, by number or by bytes, whichever is larger."""
+        """The share of the queue that is used, by number or by bytes, whichever is larger. It may be above 1."""
         return max(self._items / self._max_items, self._bytes / self._max_bytes)
 
     def next_within(self, cost: float) -> bool:
         """Return whether the next turn of a key that is not costly can join the turns under way.
 
-        It can if it is placed at most `cost` after the last turn, and the turns under way are expected to take less
+        It can if its place is at most `cost` after the last turn's, and the turns under way are expected to take less
         than `TURN_SECONDS`.
         """
         return bool(self._turns) and self._turns[0][0] <= self._now + cost and self._expected < TURN_SECONDS
@@ -232,7 +232,7 @@ class FairQueue(Generic[Item]):
         return key, items
 
     def _next_of(self, key: bytes | None) -> Iterator[deque[tuple[Item, int]]]:
-        """Yield the waiting items of a key as long as there are any. For `NEW_KEYS`, go through all strangers."""
+        """Yield the waiting items of a key as long as there are any. For `NEW_KEYS`, yield those of each stranger."""
         if key is NEW_KEYS:
             yield from (self._waiting[stranger] for stranger in self._strangers)
         else:
@@ -276,7 +276,7 @@ class FairQueue(Generic[Item]):
             self._paces = {run: pace for run, pace in self._paces.items() if run in kept}
 
     def _others_at_work(self, key: bytes | None, now: float) -> bool:
-        """Return whether keys besides `key` that are not costly were at work lately."""
+        """Return whether another key that is not costly was at work in the last `AT_WORK_SECONDS`."""
         latest, at = self._latest
         return now < (self._before if key == latest else at) + AT_WORK_SECONDS
 

@@ -31,14 +31,14 @@ log = logging.getLogger("shadowtime.runner")
 
 
 def run_stage(stage: Stage, settings: Settings) -> None:
-    """Run a worker of one stage until it is told to stop; it stops cleanly on SIGTERM and SIGINT."""
+    """Run a worker of one stage until SIGTERM or SIGINT; then stop it cleanly."""
     asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
     with tempfile.TemporaryDirectory(prefix=f"shadowtime-{stage.name}-") as folder:  # faust wants one; nothing is kept
         _run(build_app(stage, settings, Path(folder)))
 
 
 STOP_SECONDS = 40.0
-"""Seconds within which a stopping worker ends. It is less than `stop_grace_period` of docker-compose.yml."""
+"""Maximum seconds that a worker takes to stop. It is less than `stop_grace_period` of docker-compose.yml."""
 
 
 class BoundedWorker(faust.Worker):
@@ -53,7 +53,7 @@ class BoundedWorker(faust.Worker):
 
 
 def _end_process() -> None:
-    log.critical("this worker did not stop within %.0f s: it ends without saying goodbye to Kafka", STOP_SECONDS)
+    log.critical("this worker did not stop within %.0f s: it ends without leaving its Kafka group", STOP_SECONDS)
     os._exit(STALLED)
 
 

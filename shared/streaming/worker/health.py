@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # other processes show these pages, too, and need no faust
 log = logging.getLogger("shadowtime.runner")
 
 STALLED = 75
-"""Exit status of a worker that the watchdog ended (EX_TEMPFAIL): start it again."""
+"""Exit status of a worker that its watchdog has ended (EX_TEMPFAIL). A supervisor then starts it again."""
 
 UNASSIGNED_SECONDS = 20
 """Seconds after which a worker without a partition ends itself. Do not run more workers of a stage than partitions."""
@@ -29,10 +29,10 @@ UNREAD_SECONDS = 60
 rebalance on a busy machine, faust sometimes does not resume reading. Then only a new member of the group reads."""
 
 GRACE_SECONDS = 10
-"""Seconds for which a worker without a partition, or with an unread one, still counts as healthy: a rebalance."""
+"""Seconds for which a worker without a partition, or with an unread one, still counts as healthy, as in a rebalance."""
 
 OLD_SECONDS = 300
-"""Seconds for which a record may wait for its turn in a healthy worker."""
+"""Seconds after which a worker is not healthy if a record has waited so long for its turn."""
 
 FAILED_TURNS = 3
 """The number of failed turns in a row after which a worker is not healthy."""
@@ -85,7 +85,7 @@ class WorkerHealth:
         return [tp for tp in (consumer.assignment() if consumer else ()) if tp.topic == self._loop.stage.reads]
 
     def _not_serving(self) -> tuple[str | None, float]:
-        """Return why this worker does not serve all its partitions, and for how many seconds; None if it does."""
+        """Return why this worker does not serve all its partitions, or None; and the seconds since it last did."""
         owned, now = self._owned(), time.monotonic()
         unread = [tp.partition for tp in owned if self._loop.app.consumer.highwater(tp) is None]
         if owned and not unread:
@@ -154,7 +154,7 @@ class WorkerHealth:
 
 
 SET_COMPRESSION = "set compression.type=producer on the topic: shadowtime topics"
-"""Advice where Kafka compresses messages by a codec that readers do not support."""
+"""The advice if Kafka compresses messages by a codec that readers do not support."""
 
 SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 

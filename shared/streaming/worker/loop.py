@@ -27,13 +27,13 @@ from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitExce
 log = logging.getLogger("shadowtime.runner")
 
 GATHER_SECONDS = 0.02
-"""Seconds that a batch waits at most for events that Kafka has and faust has not handed over yet."""
+"""Maximum seconds that a batch waits for events that Kafka has and faust has not handed over yet."""
 
 TURNS_AT_ONCE = 100
 """The maximum number of runs that are handled together. They share the cost of a transaction and a delivery."""
 
 FAILED_SECONDS = 1.0
-"""Seconds of a pause after a turn that failed."""
+"""Pause in seconds after a turn that failed."""
 
 IDENTITY_SECONDS = 5.0
 """Seconds after which Kafka is asked again whether the topic is still the same."""
@@ -92,7 +92,7 @@ class WorkerLoop:
         self._arrived.set()
 
     def went_back(self, partition: int, read: int) -> None:
-        """Register that records before `read` come again, although nobody asked for them: the log may be replaced."""
+        """Register that Kafka delivers records before offset `read` again, unasked: the log may have been replaced."""
         if self.worker is not None:
             self.worker.doubt(partition, read)
             self._arrived.set()
@@ -114,7 +114,7 @@ class WorkerLoop:
         if key is not None and not self._may_be_run(key, message.partition):
             key = None
         if key is not None and self._left.covers(key, message.partition, message.offset):
-            self._consumer.handled(message.tp, message.offset)  # it comes again after a rebalance
+            self._consumer.handled(message.tp, message.offset)  # it was read again after a rebalance
         elif key is not None and self._must_leave(key, message.offset):
             self._left.add(key, message.partition, received.epoch, message.offset)
             self._consumer.handled(message.tp, message.offset)
@@ -283,7 +283,7 @@ class WorkerLoop:
             await worker.keep_log(partition)
 
     async def _turn(self, worker: StageWorker) -> None:
-        """Handle the next records of the runs whose turns come together."""
+        """Handle the next records of the runs whose turns are handled together."""
         turns = self._next_turns()
         items = [received for _, its in turns for received in its]
         self._below_limit.set()
@@ -350,7 +350,7 @@ class WorkerLoop:
         return turns
 
     async def _gather(self) -> None:
-        """Wait for an event, and for the events behind it that are known to lie in Kafka.
+        """Wait for an event, and for the events behind it that Kafka is known to have.
 
         Events of one published batch may be handed over at different times. A worker that began with the first would
         split the batch, and the next stage would split it again. Each part costs a transaction and a delivery in every

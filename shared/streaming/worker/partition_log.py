@@ -7,7 +7,7 @@ from typing import NamedTuple
 from shadowtime.shared.bounds import MAX_NAME_LENGTH
 
 MAX_BEGINNINGS = 100_000
-"""The maximum number of remembered beginnings of runs in a partition. The first found are forgotten first."""
+"""The maximum number of remembered beginnings of runs in a partition. The oldest entry is forgotten first."""
 
 OPENING = b"ClusterOpened"
 
@@ -211,7 +211,7 @@ class LeftRecords:
 
 
 class LeftReader:
-    """Decides which records of one reading of a log are taken: those that were left, in order, some of each run.
+    """Decides which left records are taken while a log is read once. The records of each run are taken in order.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class LeftReader:
         self._remaining_of_all = limit_of_all
 
     def epoch_of(self, key: bytes, offset: int) -> int | None:
-        """Return the number of the stretch of a record that is taken; None if the record is not taken."""
+        """Take a record if it may be taken, and return the number of its stretch; else return None."""
         if not self._remaining[key] or key not in self._left:
             return None
         part = self._left.next_part(key)

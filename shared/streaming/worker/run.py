@@ -33,7 +33,7 @@ class RunPhase(Enum):
     FAILED = "failed"
     """The run cannot continue: its next event quarantines it."""
     QUARANTINED = "quarantined"
-    """The run's log has the reason. Its next events are counted and left aside."""
+    """The run's log has the reason. Its later events are counted and not handled."""
 
 
 TRANSITIONS = {
@@ -147,19 +147,19 @@ class Run:
     """The commit of its last slice, until a caller has taken it in order to wait for it."""
 
     def enter(self, phase: RunPhase, reason: str | None = None) -> None:
-        """Enter a phase; raises `IllegalTransition` if it may not follow the present one."""
+        """Enter a phase. Raise `IllegalTransition` if it may not follow the present phase."""
         if phase not in TRANSITIONS[self.phase]:
             raise IllegalTransition(f"run {quote(self.name)}: {self.phase.value} cannot become {phase.value}")
         self.phase, self.reason = phase, reason
 
     @property
     def failure(self) -> str | None:
-        """The reason for which its next event quarantines it; None if it has not failed."""
+        """The reason why the run failed; its next event quarantines it. None in other phases."""
         return self.reason if self.phase is RunPhase.FAILED else None
 
     @property
     def quarantined(self) -> str | None:
-        """The reason why it is quarantined; None if it is not."""
+        """The reason why the run is quarantined; None if it is not."""
         return self.reason if self.phase is RunPhase.QUARANTINED else None
 
     def move(self, done: Slice, snapshot: bytes | None) -> None:

@@ -14,7 +14,8 @@ MAX_HELD = 1_000
 """The maximum number of runs whose state is held in memory. Other runs are loaded at their next event."""
 
 MAX_HELD_BYTES = 64_000_000
-"""Maximum bytes of the last snapshots of all held runs, and of the inputs since. The runs take several times that."""
+"""Maximum bytes of the last snapshots of all held runs, and of the inputs since. The runs need several times that. The
+most recently used run is held in any case."""
 
 MAX_EVICTED = 10_000
 """The maximum number of evicted runs that are remembered: the searched part of their log, and the delivered outputs."""
@@ -78,13 +79,13 @@ class RunCache:
         return self._evicted.pop(name, None)
 
     def delivered(self, name: str, sequence: int) -> int:
-        """Return how many outputs of a run's outbox this process has delivered, if the run is still at `sequence`."""
+        """Return how many outputs in a run's outbox this process has delivered; 0 if the run is not at `sequence`."""
         held = self._runs.get(name)
         known = self._evicted.get(name) if held is None else EvictedRun.of(held)
         return 0 if known is None or known.sequence != sequence else known.delivered
 
     def evict_all(self) -> None:
-        """Hold no run any more, and remember all of them."""
+        """Evict all runs, and remember each as an `EvictedRun`."""
         for run in self._runs.values():
             self.remember(run)
         self._runs.clear()

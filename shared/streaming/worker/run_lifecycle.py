@@ -26,11 +26,11 @@ from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedTh
 log = logging.getLogger("shadowtime.worker")
 
 MAX_ATTEMPTS = 5
-"""The maximum number of processes that began to work on a run, and ended before they finished a transaction."""
+"""The number of processes that may end while they work on a run's next event. Then the run fails."""
 
 SUSPECT = 2
-"""The number of such processes after which a run is a suspect. Suspects are handled one at a time, with no other run in
-memory, to find the cause."""
+"""The number of such processes after which a run is a suspect of ending them. Suspects are handled one at a time, with
+no other run in memory, to find the cause."""
 
 MAX_FAILURES = 10
 """The maximum number of failed events of a run: each of them must be undone."""
@@ -39,7 +39,7 @@ MAX_ALTERED = 1_000
 """The maximum number of runs whose stored state was altered that /health remembers."""
 
 MAX_STATE_BYTES = 128_000_000
-"""The largest snapshot that is stored. That of a run with 98,000 jobs in the system has 96,000,000 bytes."""
+"""Maximum bytes of a stored snapshot. That of a run with 98,000 jobs in the system has 96,000,000 bytes."""
 
 
 class RunLifecycle:
@@ -265,7 +265,7 @@ class RunLifecycle:
         return None
 
     def _too_dear(self, envelope: Envelope) -> str | None:
-        """Return why a run that is to be opened may need more memory than its worker has for runs; None if not."""
+        """Return the reason if an event opens a run that may need more memory than its worker has for runs, or None."""
         if not isinstance(envelope.event, ClusterOpened):
             return None
         try:

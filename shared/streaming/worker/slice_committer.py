@@ -141,7 +141,7 @@ class SliceCommitter:
         return run.failure
 
     async def publish(self, run: Run, outputs: Sequence[bytes], times: Sequence[float | None]) -> None:
-        """Publish outputs. If Kafka never accepts one of them, the run ends with a `Rejected` in its place."""
+        """Publish outputs. If Kafka never accepts one of them, publish a `Rejected` in its place, and end the run."""
         try:
             await self._stream.publish(run.partition, run.name, outputs, times)
         except MessageRejected as refused:
@@ -162,7 +162,7 @@ class SliceCommitter:
 
 
 def quarantine_reason(stage: str, run: Run, reason: str) -> str:
-    """Return the reason for a quarantine as a text for users, with the remedy."""
+    """Return the reason for a quarantine as a text for users that names the remedy."""
     return truncate(
         f"run {quote(run.name)} is quarantined by stage {stage}: {reason}; "
         f"to continue it: shadowtime rebuild {stage} --run {quote(run.name)}"

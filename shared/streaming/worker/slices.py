@@ -14,7 +14,8 @@ from shadowtime.shared.streaming.protocols import Record
 Work = tuple[Record, Envelope]
 
 SLICE_SECONDS = 0.1
-"""Seconds after which a slice ends, with its current event: other runs get their turn, and the work so far is kept."""
+"""Seconds after which a slice ends, behind its current event: other runs get their turn, and the work so far is kept.
+"""
 
 LARGE_BYTES = 400_000
 """Bytes of inputs and outputs above which a slice is committed before the next is computed, to bound memory."""
@@ -107,11 +108,11 @@ class Slice:
 
 
 SUSPICIOUS_SECONDS = 0.001
-"""Seconds of an event from which on its processor time is measured: a system call, dear beside most events."""
+"""Seconds of an event from which on its processor time is measured: the system call costs more than most events."""
 
 
 class EffortMeter:
-    """Measures the work on events, one lap each.
+    """Measures the work on events: one lap for each event.
 
     The elapsed time of an event bounds its processor time. So processor time is measured for the events that take
     `SUSPICIOUS_SECONDS` or longer, and for all events together at the end.
@@ -154,7 +155,7 @@ def push_slice(
     clock: Callable[[], float],
     seconds: float = SLICE_SECONDS,
 ) -> None:
-    """Push events through a stage, until an event is missing or spoils the run, or the slice is too long or too large.
+    """Push events through a stage, until an event is missing or spoils the run, or the slice has reached a limit.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ def push_slice(
     done
         The slice to which each event is added as soon as it is handled.
     max_output_bytes
-        An output above it spoils the run, as an error in the stage does.
+        A larger output spoils the run, as an error in the stage does.
     """
     meter = EffortMeter(clock, done.effort)
     for record, envelope in work:

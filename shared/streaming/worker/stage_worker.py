@@ -5,8 +5,8 @@ The rules for each run:
 1. Event `last + 1` is handled. An event up to `last` is a duplicate. An event beyond `last + 1` is never applied: the
    missing events are looked for in the log, once. If they are not there, the event is a dead letter.
 2. State, position and outputs change in one transaction, fenced by the sequence from which the worker started. If it
-   fails in any way, the worker forgets the run and loads it again: recovery and start are one path. The next events are
-   computed meanwhile, but not stored before it.
+   fails in any way, the worker forgets the run and loads it again: recovery and start are one path. During a
+   transaction, the next events are computed; they are stored after it.
 3. Outputs are published after their transaction, in order, and only then leave the outbox. Outputs that a predecessor
    left in the outbox are published first.
 4. An event that the stage fails to handle is undone. A run that cannot continue is quarantined: its log and the dead
@@ -45,7 +45,7 @@ from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedTh
 # The admission of records to a stage, and the reasons for refusals: no JSON, unknown schema, too large, ….
 
 PIECE_SECONDS = 0.05
-"""Seconds after which taking over the runs of a partition gives way to records."""
+"""Seconds after which the take-over of the runs of a partition pauses, so that records are handled."""
 
 SUMMARIES_AT_ONCE = 200
 """The maximum number of runs that one request to the store asks about."""
@@ -94,7 +94,7 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
         key = "no key" if record.key is None else f"key {quote(record.key.decode(errors='replace'))}"
         raise AdmissionError(f"run {quote(envelope.run)}: the message has {key}; expected the name of the run")
     if (home := partition_of(envelope.run, partitions)) != record.partition:
-        raise AdmissionError(f"run {quote(envelope.run)} belongs to partition {home}")
+        raise AdmissionError(f"run {quote(envelope.run)} belongs to partition {home}, not {record.partition}")
     if (intrusion := stage.forged_field(envelope)) is not None:
         raise AdmissionError(f"{intrusion!r} must not be set before stage {stage.name}")
     return envelope
@@ -167,9 +167,9 @@ class RecordProcessor:
         self.replaced_logs: dict[int, str] = {}
         """The reasons why the logs of partitions were replaced while this process ran."""
         self.unsupported: str | None = None
-        """Why the last records could not be read, if that is their codec."""
+        """The reason why the last records could not be read, if their codec is the reason; else None."""
         self._relieved = 0.0
-        self._searching = asyncio.Lock()  # one stretch of the log is read at a time
+        self._searching = asyncio.Lock()  # only one part of the log is read at a time
 
     def receive(self, record: Record) -> Received:
         """Note a record, in the order in which the stream hands records over. `handle` may handle it later."""
@@ -204,9 +204,9 @@ class RecordProcessor:
         self.doubtful[partition] = max(self.doubtful.get(partition, -1), offset)
 
     async def identify(self, partition: int) -> bool:
-        """Return whether another log has taken the place of a partition's log since offsets of it were stored.
+        """Return whether another log has replaced a partition's log since the identity of that log was stored.
 
-        Then all offsets in the log count anew: hand it over from its beginning, and call `keep_log` after that.
+        If so, all offsets count anew: hand the log over from its beginning, and call `keep_log` after that.
         """
         partition_log, store, stream = self._log(partition), self._context.store, self._context.stream
         known = partition_log.identity or await store.log_of(partition)
@@ -252,9 +252,9 @@ class RecordProcessor:
         self.untaken.update(dict.fromkeys(names, partition))
 
     async def take_over(self) -> None:
-        """Deliver outputs that the last owners of noted runs may have left undelivered: one piece of that work.
+        """Deliver outputs that the last owners of noted runs may have left undelivered. Do one piece of that work.
 
-        A piece ends after the first run beyond `PIECE_SECONDS`. Most runs have nothing left, and cost O(1).
+        A piece ends with the run at which `PIECE_SECONDS` are over. Most runs have no such outputs, and cost O(1).
         """
         until = self._context.clock() + PIECE_SECONDS
         while self.untaken:
@@ -296,7 +296,7 @@ class RecordProcessor:
         self._runs.remember(run)
 
     async def handle(self, received: Sequence[Received]) -> None:
-        """Handle records, those of a run in order. They are stored and delivered by the end of the next call."""
+        """Handle records, those of a run in order. By the end of the next call, they are stored and delivered."""
         works: dict[str, list[tuple[int, Work]]] = {}
         for entry, envelope in zip(received, await self._read([entry.record for entry in received]), strict=True):
             if isinstance(envelope, Envelope):
@@ -324,7 +324,7 @@ class RecordProcessor:
         works: Mapping[str, Sequence[tuple[int, Work]]],
         commits: Sequence[Coroutine[Any, Any, None]] = (),
     ) -> list[str]:
-        """Handle records of runs concurrently. Return the names of suspects among them, of which none was handled."""
+        """Handle records of runs concurrently. Return the names of the suspects; no record of a suspect is handled."""
         handling = [self._handle_run(name, works[name], self._committing.pop(name, None)) for name in names]
         ends = await asyncio.gather(*handling, *commits, return_exceptions=True)  # after an error, all runs still end
         for end in ends:
@@ -333,7 +333,7 @@ class RecordProcessor:
         return [name for name, end in zip(names, ends, strict=False) if not end]
 
     async def _relieve(self, every: float) -> None:
-        """Evict all runs if this process uses more than its share of the memory; measure `every` so many seconds."""
+        """Evict all runs if this process uses too much memory. Check this at most once in `every` seconds."""
         now = self._context.clock()
         if now < self._relieved + every:
             return
@@ -355,7 +355,7 @@ class RecordProcessor:
         self._runs.evict_all()
 
     async def _settle_run(self, run: Run) -> None:
-        """Wait until the last slice of a run is stored and delivered, if no new slice of it was computed."""
+        """Wait until the last slice of a run is stored and delivered, and keep the run."""
         await self._committer.wait_committed(run)
         self._committing.pop(run.name, None)
         self._keep(run)
@@ -450,10 +450,10 @@ class RecordProcessor:
             run.position = LogPosition(log=identity)
 
     def _not_yet_seen(self, run: Run, works: Sequence[tuple[int, Work]]) -> Sequence[tuple[int, Work]]:
-        """Return the events with offsets after the run's position in the log; the sequences do not matter.
+        """Return the events with offsets after the run's position in the log, whatever their sequences.
 
-        If sequences counted, an event that was refused as too early could be applied later, when the stream goes back.
-        A new sequence at an old offset may also mean that the log was replaced. Then the event is handed over again.
+        If sequences counted, an event that was refused as too early could be applied after the stream has gone back.
+        A new sequence at an old offset may also mean that the log was replaced. Then the event will be read again.
         """
         partition_log = self._log(run.partition)
         behind = []
@@ -501,7 +501,7 @@ class RecordProcessor:
             run.position.searched = stop
 
     async def _begin_at_first(self, run: Run, record: Record) -> None:
-        """Handle the events before a repeated opening of a run that the store has forgotten."""
+        """Handle the events before `record` of a run that the store has forgotten, if the log has its opening."""
         beginning = self._log(run.partition).beginning(run.name.encode())
         if beginning is not None and beginning < record.offset:
             await self._follow(run, beginning, record.offset)
@@ -509,7 +509,7 @@ class RecordProcessor:
                 self._log(run.partition).mistaken(run.name.encode())
 
     async def _beginning(self, run: Run, record: Record) -> int | None:
-        """Return the offset at which a run without stored state begins; None if the log does not have it any more."""
+        """Return the offset at which a run without stored state begins; None if the log no longer has it."""
         partition_log = self._log(record.partition)
         unsearched = partition_log.unsearched()
         if unsearched.start < unsearched.stop:
@@ -529,7 +529,7 @@ class RecordProcessor:
             work = [(record, envelope) for record, envelope in read if isinstance(envelope, Envelope)]
             while work and run.quarantined is None:
                 done = await self._advance(run, work)
-                work = work[max(done, 1) :]  # an event that is too early here is a dead letter already
+                work = work[max(done, 1) :]  # skip an event that is too early: it is a dead letter already
 
     def _log(self, partition: int) -> PartitionLog:
         return self._logs.setdefault(partition, PartitionLog())
@@ -579,7 +579,7 @@ class StageWorker:
 
     @property
     def unsupported(self) -> str | None:
-        """Why the last records could not be read, if that is their codec; None since a message that could be read."""
+        """The reason why the last records could not be read, if their codec is the reason; else None."""
         return self._processor.unsupported
 
     @property
@@ -588,9 +588,9 @@ class StageWorker:
         return self._lifecycle.altered
 
     async def identify(self, partition: int) -> bool:
-        """Return whether another log has taken the place of a partition's log. Call this before its first record.
+        """Return whether another log has replaced a partition's log. Call this before the first record of a partition.
 
-        Then hand over the partition from its beginning, and call `keep_log` after that.
+        If so, hand over the partition from its beginning, and call `keep_log` after that.
         """
         replaced: list[bool] = []  # if the delivery of dead letters fails, a later attempt finds the new log known
 

@@ -14,7 +14,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 GRACE_SECONDS = 5.0
-"""Seconds within which interrupted work must end. Compiled code is interrupted only once it returns."""
+"""Seconds within which interrupted work must end. Compiled code is interrupted only when it returns."""
 
 MOMENT = 0.001
 
@@ -55,7 +55,7 @@ class TimeLimitedThread:
     async def run(
         self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
-        """Return what `work` returns, or raise what it raises. Earlier work is finished first.
+        """Return the result of `work`, or raise its error. Earlier work is finished first.
 
         Raise `TimeLimitExceeded` if the work took too long. The objects that it worked on must not be used afterwards.
         """

@@ -180,14 +180,14 @@ def test_bounds_are_scored_only_where_that_is_known() -> None:
             "job 7, changed at 9, neither waits nor runs",
         ),
         (JobChanged(time=9, job_number=2, requested_processors=9), "job 2 changed to 9 processors; the machine has 8"),
-        (JobExpected(time=9, job_number=1, start=20), "job 1, foretold at 9, runs already"),
+        (JobExpected(time=9, job_number=1, start=20), "job 1, expected at 9, runs already"),
         (
             JobExpected(time=9, job_number=7, start=20),
-            "job 7, foretold at 9, neither waits nor runs",
+            "job 7, expected at 9, neither waits nor runs",
         ),
         (
             JobExpected(time=9, job_number=2, start=20, happened=3),
-            "job 2 foretold at 3, reported at 9; its wait began at 4",
+            "job 2 expected at 3, reported at 9; its wait began at 4",
         ),
         (JobSuspended(time=9, job_number=2), "job 2, suspended at 9, still waits"),
         (JobResumed(time=9, job_number=1), "job 1 resumed at 9 was not suspended"),

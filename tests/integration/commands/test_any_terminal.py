@@ -44,7 +44,7 @@ def test_version_and_help_of_a_command() -> None:
         (("help", "nonsense"), "unknown command 'nonsense'; known: replay, "),
         (("serve", "nostage"), "no such command 'nostage'; known: runtime_distribution, walltime_adjustment, "),
         (("replay", "--jobs", "9", "--policy", ":smile:"), "':smile:' is not a SPEC"),
-        (("replay", "--jobs", "9", "--report", "x.pdf"), "--report x.pdf: it is written as .html; end its name so"),
+        (("replay", "--jobs", "9", "--report", "x.pdf"), "--report x.pdf: expected a name that ends in .html"),
         (("replay", "--jobs", "9", "--results", "x.csv.gz"), "--results x.csv.gz: it is written as .csv or .parquet"),
         (
             ("replay", "--jobs", "9", "--policy", "easy", "--schedule", "x.doc"),

@@ -152,7 +152,7 @@ def test_kafka_refuses(secured: Secured, arguments: list[str], other: dict[str, 
 @pytest.mark.parametrize(
     ("other", "reason"),
     [
-        ({"redis_password": WRONG}, "it asks for a user and a password, and accepts none of the settings"),
+        ({"redis_password": WRONG}, "it rejects the user and the password of the settings"),
         ({"redis_ca_file": "kafka_ca_file"}, "CERTIFICATE_VERIFY_FAILED"),
     ],
     ids=["password", "certificate"],

@@ -107,7 +107,7 @@ def test_a_hole_in_the_sequence_is_named() -> None:
     replay.step()
     replay.step()
     replay.restore(at_sequence(replay.snapshot(), 5))
-    with pytest.raises(SequenceGap, match="scheduler: run 'r' is at sequence 1, but 5 came: 3 missing"):
+    with pytest.raises(SequenceGap, match="scheduler: run 'r' is at sequence 1, but 5 arrived: 3 missing"):
         replay.step()
 
 

@@ -290,7 +290,7 @@ def test_days_and_months_in_either_order_are_asked_for(tmp_path: Path) -> None:
 def test_a_column_that_does_not_fit_is_skipped_and_one_can_be_left_out(tmp_path: Path) -> None:
     text = "submit,start,end,processors,limit,gpus\n100,110,170,4,60,a100\n105,110,180,4,70,none\n"
     trace = trace_of(tmp_path, text, "log.csv")
-    assert "column 'gpus' has 'a100', which is not a whole number; it is left out as no gpus" in trace.notes[0]
+    assert "column 'gpus' has 'a100', which is not a whole number; it is not read as gpus" in trace.notes[0]
     with pytest.raises(TraceError, match=r"gpus: 'gpus' has 'a100', .* leave one out with NAME=; it has submit '100'"):
         trace_of(tmp_path, text, "log.csv", columns="gpus=gpus")
     assert trace_of(tmp_path, text, "log.csv", columns="gpus=").notes == ()

@@ -94,7 +94,7 @@ def test_a_gap_is_never_applied(stage: Stage, missing: int) -> None:
     run = told(stage)
     before = run.snapshot()
     at = len(LOG) - 1
-    complaint = f"{stage.name}: run 'r' is at sequence {at}, but {at + 1 + missing} came: {missing} missing"
+    complaint = f"{stage.name}: run 'r' is at sequence {at}, but {at + 1 + missing} arrived: {missing} missing"
     with pytest.raises(SequenceGap, match=complaint):
         run.push(envelope(at + 1 + missing, SchedulingPoint(time=200)))
     assert run.snapshot() == before
@@ -104,7 +104,7 @@ def test_a_gap_is_never_applied(stage: Stage, missing: int) -> None:
 @EVERY_STAGE
 def test_a_log_that_does_not_begin_at_0_is_a_gap(stage: Stage) -> None:
     run = StageRun(stage)
-    with pytest.raises(SequenceGap, match="is at sequence -1, but 1 came: 1 missing"):
+    with pytest.raises(SequenceGap, match="is at sequence -1, but 1 arrived: 1 missing"):
         run.push(envelope(1, OPENED))
     assert run.handler is None
     assert run.push(envelope(0, OPENED)) == envelope(0, OPENED)

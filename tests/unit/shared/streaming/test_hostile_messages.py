@@ -201,7 +201,7 @@ def test_finding_03_an_output_that_kafka_never_takes_ends_its_run_alone() -> Non
 
     async def refusing(partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
         if run == "evil" and any(b'"user_id":9' in value for value in values):
-            raise MessageRejected("Kafka rejected one of its outputs for good: MessageSizeTooLargeError")
+            raise MessageRejected("Kafka rejected an output of the run for good: MessageSizeTooLargeError")
         await publish(partition, run, values, times)
 
     bench.stream.publish = refusing  # type: ignore[method-assign]
@@ -318,7 +318,7 @@ def test_finding_09_a_run_lives_where_its_name_says() -> None:
     value = told("kth/easy", [])[0]  # partition 5 of 8
     asyncio.run(hand_over(bench.worker, [Message(value, 0, b"kth/easy", partition=3)]))
     asyncio.run(hand_over(bench.worker, [Message(value, 0, b"kth/easy", partition=5)]))
-    assert [reason for _, reason in bench.stream.buried] == ["run 'kth/easy' belongs to partition 5"]
+    assert [reason for _, reason in bench.stream.buried] == ["run 'kth/easy' belongs to partition 5, not 3"]
     assert len(bench.outputs("kth/easy")) == 1
 
 
