@@ -206,7 +206,7 @@ class Registry(Generic[Made]):
         return made
 
     def price(self, spec: Spec) -> Price:
-        """Return the price of one run with `spec`. Raises `SettingsError` as `canonical` does."""
+        """Return the price of one run with `spec`. Raise `SettingsError` as `canonical` does."""
         return self._keys(spec).price()
 
     def _keys(self, spec: Spec) -> SpecSettings:

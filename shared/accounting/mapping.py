@@ -48,7 +48,7 @@ def notes_on_units(columns: Mapping[str, Mapped]) -> list[str]:
 def parse_columns(texts: Iterable[str]) -> dict[str, str]:
     """Return the columns by our names, from texts such as `submit=queued_at,limit=wanted:min,gpus=`.
 
-    A column may have a unit behind a colon. An empty one is left out. Raises `SettingsError` if a text is malformed,
+    A column may have a unit behind a colon. An empty one is left out. Raise `SettingsError` if a text is malformed,
     or a name is unknown or has two columns.
 
     >>> parse_columns(["submit=queued_at,limit=wanted:min", "gpus="])

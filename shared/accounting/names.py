@@ -77,7 +77,7 @@ class Names:
         return None if self._key is None else _hashed(self._key, CHECK)
 
     def write(self, path: Path) -> None:
-        """Write the mapping as JSON. Raises `OutputError` if it cannot be written."""
+        """Write the mapping as JSON. Raise `OutputError` if it cannot be written."""
         with result_file(path) as file:
             entries = {CHECK: self.key_check, **self.of}
             file.write(orjson.dumps(entries, option=orjson.OPT_INDENT_2) + b"\n")
@@ -125,7 +125,7 @@ def _hashed(key: bytes, text: str) -> str:
 
 
 def read_key(path: Path) -> bytes:
-    """Return the key in a file. Raises `TraceError` if the file cannot be read or the key is too short."""
+    """Return the key in a file. Raise `TraceError` if the file cannot be read or the key is too short."""
     try:
         key = path.read_bytes().strip()
     except OSError as error:

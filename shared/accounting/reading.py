@@ -131,7 +131,7 @@ class AccountingRows:
     def require_few_odd(self, path: Path, *, lenient: bool) -> None:
         """Count the odd rows among those left out, and add a note on them. All rows of the file must have been read.
 
-        Raises `TraceError` if they are more than a tenth of all rows, unless `lenient`.
+        Raise `TraceError` if the odd rows are more than a tenth of all rows, unless `lenient`.
         """
         if not self.odd.count:
             return

@@ -25,7 +25,7 @@ def packed(table: bytes | memoryview) -> str:
 
 
 def unpacked(text: str) -> bytes:
-    """Return the table from a text of `packed`. Raises `ValueError` for any other text."""
+    """Return the table from a text of `packed`. Raise `ValueError` for any other text."""
     if not text.startswith(PACKED):
         raise ValueError(f"a table of jobs cannot be unpacked: it does not begin with {PACKED!r}")
     try:

@@ -51,7 +51,7 @@ class Kernel:
         self._compiled: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Return the function's result. Raises `TypeError` for arguments of other types."""
+        """Return the function's result. Raise `TypeError` for arguments of other types."""
         compiled = self._compiled
         if compiled is None:
             with Kernel.first_call_within():

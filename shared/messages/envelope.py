@@ -221,7 +221,7 @@ class Envelope(FrozenModel):
 
     @classmethod
     def from_bytes(cls, value: bytes) -> "Envelope":
-        """Return the envelope from the result of `to_bytes`; raises `pydantic.ValidationError` for anything else."""
+        """Return the envelope from the result of `to_bytes`. Raise `pydantic.ValidationError` for anything else."""
         return cls.model_validate_json(value)
 
     @classmethod

@@ -19,7 +19,7 @@ class Record(Protocol):
 
 @dataclass(slots=True)
 class OwnRecord:
-    """A `Record` that was read again; or, without `offset`, the subject of a dead letter: a run or a whole partition."""
+    """A `Record` that was read again; or, without `offset`, the subject of a dead letter: a run, a whole partition."""
 
     topic: str
     partition: int
@@ -35,7 +35,7 @@ class Stream(Protocol):
     async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
         """Deliver outputs to the stage's own topic, in order.
 
-        `times` are those of their inputs, None where they are not known. Raises `MessageRejected` if Kafka will never
+        `times` are those of their inputs, None where they are not known. Raise `MessageRejected` if Kafka will never
         accept one of the outputs, `BusError` if delivery is not certain.
         """
         ...

@@ -74,7 +74,7 @@ class Settings(BaseSettings):
         60.0, description="seconds of processor time; a run with an event that takes longer is quarantined"
     )
     run_retention_hours: Annotated[int, Field(ge=-1)] = Field(
-        720, description="hours for which an open run is kept after its last event; -1 for ever"
+        720, description="hours for which an open run is kept after its last event; -1 or 0 for ever"
     )
     snapshot_every: Annotated[int, Field(ge=1)] = Field(2_000, description="events of a run between two snapshots")
     batch_size: Annotated[int, Field(ge=1)] = Field(200, description="maximum events in one transaction")

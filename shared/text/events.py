@@ -231,7 +231,7 @@ def drifted(drift: Drift, unix_start: int, now: int | None = None) -> str:
     shares = f"({percent(drift.share, '.0f')}, {'at most' if drift.holds else 'not'} {percent(drift.most, '.0f')})"
     when = clock(drift.since, unix_start, now)
     return (
-        f"hold again since {when}: no more that {of} {shares}"
+        f"hold again since {when}: it is over that {of} {shares}"
         if drift.holds
         else (f"not to be trusted since {when}: {of} {shares}")
     )

@@ -218,7 +218,7 @@ class _Words:
             case "pass":
                 return "It fits, and the policy would start it; decisions are advice here, and the machine has not."
             case "head" if why.ahead is not None and not why.ahead.told:
-                return "It fits into what is free, but the policy, which has a rule of its own, starts it not yet."
+                return "It fits into what is free, but the policy, which has a rule of its own, does not start it yet."
             case "head" if why.shadow is not None:
                 head = self.job_id(why.shadow.head)
                 return f"It fits into what is free, but job {head} goes first and must not be delayed."
@@ -236,7 +236,8 @@ class _Words:
 
     def shadow(self, shadow: Shadow) -> str:
         if shadow.shadow_time is None:
-            return f"As the policy plans it, job {self.job_id(shadow.head)} cannot start however long is waited."
+            head = self.job_id(shadow.head)
+            return f"As the policy plans it, job {head} does not fit even when all running jobs have ended."
         by = " by requests" if shadow.plan == "requested" else ""
         head = f"As the policy plans it{by}, job {self.job_id(shadow.head)} can start at {self.at(shadow.shadow_time)}"
         extra = f"leaving {procs(max(shadow.extra_processors, 0))}"

@@ -86,7 +86,7 @@ def describe_reason(reason: Reason, log: RunContext = UNKNOWN, now: int | None =
         case FitsNow():
             return "nothing waits ahead of it, and it fits"
         case Backfilled(shadow_time=None):
-            return f"backfilled, job {log.job_id(reason.head)} cannot start however long is waited"
+            return f"backfilled, job {log.job_id(reason.head)} does not fit even when all running jobs have ended"
         case Backfilled(ends_by_shadow_time=True):
             return (
                 f"backfilled, ends by {at(reason.shadow_time)}, when job {log.job_id(reason.head)} can start{planned}"

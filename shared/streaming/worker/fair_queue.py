@@ -160,7 +160,7 @@ class FairQueue(Generic[Item]):
         return bool(self._turns) and self._turns[0][0] <= self._now + cost and self._expected < TURN_SECONDS
 
     def pause(self) -> float | None:
-        """Return the seconds until the next turn: more than 0 if only costly keys wait; None if nothing waits."""
+        """Return the seconds until the next turn, 0 unless only costly keys wait; None if nothing waits."""
         if self._turns:
             return 0.0
         if not self._costly_turns:
@@ -197,7 +197,7 @@ class FairQueue(Generic[Item]):
         return len(self._waiting.get(key or NO_KEY, ()))
 
     def heads(self) -> list[Item]:
-        """Return the next item of each key that is not costly and has no turn now, in O(keys)."""
+        """Return the first waiting item of each key that is not costly, in O(keys)."""
         return [waiting[0][0] for key, waiting in self._waiting.items() if waiting and not self.is_costly(key)]
 
     def take(self, most: int, most_bytes: int) -> tuple[bytes | None, Sequence[Item]]:

@@ -45,7 +45,7 @@ WAITING, WAITING_BYTES = 20_000, 64_000_000
 """The maximum numbers of records, and of their bytes, that wait for a turn. Beyond them, faust hands over no more."""
 
 WAITING_EACH = WAITING // 2, 20, 1
-"""The maximum number of waiting records of a run: if up to half, up to three quarters, or more of `WAITING` is used.
+"""The maximum number of waiting records of a run, while less than half, less than three quarters, or more is used.
 Further records are left in the log, so that no run uses up the limit of the others."""
 
 LEFT_SECONDS = 1.0
@@ -330,7 +330,7 @@ class WorkerLoop:
     def _next_turns(self) -> list[tuple[bytes | None, Sequence[Received]]]:
         """Return the keys whose turns are next, with their records. They have about the same accumulated cost.
 
-        A costly run has its turn alone.
+        No turn follows that of a costly run.
         """
         turns: list[tuple[bytes | None, Sequence[Received]]] = []
         remaining, size = self.settings.batch_size, 0

@@ -171,7 +171,7 @@ class Run:
             self.journal = Journal(snapshot=len(snapshot))
 
     def begin_commit(self, task: asyncio.Task[None]) -> None:
-        """Record that `task` commits a slice; raises `IllegalTransition` if another slice is being committed."""
+        """Record that `task` commits a slice. Raise `IllegalTransition` if another slice is being committed."""
         if self.commit is not None:
             raise IllegalTransition(f"run {quote(self.name)}: two of its slices are committed at once")
         self.commit = task
