@@ -86,7 +86,7 @@ def lasting_imports() -> Iterator[None]:
 def _lacks(error: ModuleNotFoundError, module: str) -> NoReturn:
     """Exit with a line that names the extra to install for a missing library.
 
-    Raise `error` if no extra has the library. If several extras have it, the line names the extra that is called like
+    Raise `error` if no extra has the library. If several extras have it, the line names the one with the name of
     the command's folder.
     """
     library = (error.name or "").partition(".")[0]

@@ -202,7 +202,7 @@ def moment(event: OfJob) -> int:
 
 
 class CapacityChanged(FrozenModel):
-    """A pool of the machine has another capacity from now on, since nodes came or went.
+    """A pool of the machine has another capacity from now on, because nodes were added or removed.
 
     A resource that is None, or a type of GPUs that is not listed, stays as it was; `pool` is None for the only pool.
     Running jobs continue, so the number of free processors may be negative for a while.

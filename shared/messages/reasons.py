@@ -10,7 +10,7 @@ from shadowtime.shared.messages.predictions import Probability
 
 
 class FitsNow(FrozenModel):
-    """No job that came earlier is still waiting, and enough processors are free."""
+    """No earlier job in the policy's order is still waiting, and enough processors are free."""
 
     kind: Literal["fits-now"] = "fits-now"
 

@@ -210,7 +210,7 @@ class WaitBoundScores(FrozenModel):
 
 
 class StartsByScores(FrozenModel):
-    """How often the one bound that is shown for a job held: the job started by the time that users were told.
+    """How often the one bound that is shown for a job held: the job started by the time that users were shown.
 
     `queue` is None for all jobs. `jobs` had such a bound and started. `stated` is the mean probability that was stated,
     `came_true` the share that started in time, `mean_bound` in seconds.

@@ -135,9 +135,11 @@ class JobsInSystem:
 
         kind = type(event)
         if kind is JobSuspended and job.suspended is not None:
-            raise LogViolation(f"job {event.job_number} suspended at {event.time} is suspended since {job.suspended}")
+            raise LogViolation(
+                f"job {event.job_number}, suspended at {event.time}, has been suspended since {job.suspended}"
+            )
         if kind is JobResumed and job.suspended is None:
-            raise LogViolation(f"job {event.job_number} resumed at {event.time} was not suspended")
+            raise LogViolation(f"job {event.job_number}, resumed at {event.time}, was not suspended")
         if event.happened is not None and job.suspended is None:
             self._require_order(event, event.happened, moment(job.started), "it started")
         elif event.happened is not None and job.suspended is not None:

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 
 class Record(Protocol):
-    """A message as it came from a topic."""
+    """A message as it was read from a topic."""
 
     topic: str
     partition: int

@@ -52,7 +52,7 @@ def file_of(role: str) -> Path | None:
         raise SettingsError(f"{path}: {error.strerror}; {VARIABLE} is {named}") from None
 
     if about.st_uid != os.getuid():
-        raise SettingsError(f"{path} belongs to another user, so it is not read")
+        raise SettingsError(f"{path} belongs to user {about.st_uid}, so it is not read; expected user {os.getuid()}")
     if stat.S_IMODE(about.st_mode) & 0o077:
         raise SettingsError(f"{path} is open to other users, so it is not read; run: chmod 600 {path}")
     return path
@@ -123,5 +123,5 @@ def read_secret(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: {error.strerror if isinstance(error, OSError) else 'not text'}") from None
     if not secret:
-        raise ValueError(f"{path} is empty")
+        raise ValueError(f"{path} is empty; expected a secret")
     return secret

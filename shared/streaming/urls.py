@@ -36,7 +36,7 @@ def bearer_token(text: str) -> str:
     if not token:
         raise ValueError("it is empty")
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise ValueError("it has characters that a token cannot have")
+        raise ValueError("it has a space, or a character that is not printable ASCII")
     return token
 
 

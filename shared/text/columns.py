@@ -44,7 +44,7 @@ Measure = Callable[[str, Values], TableColumn]
 def times(heading: str, seconds: Values, like: Values = ()) -> TableColumn:
     """Return a column of times in h, min or s. The lowest is marked as the best.
 
-    The unit suits the longest time, also among those in `like`: so columns to compare get the same unit.
+    The unit suits the longest time in `seconds` and `like`. So columns that are compared get the same unit.
 
     >>> column = times("mean wait", [5760.0, 5725.0, None])
     >>> column.unit, column.cells, sorted(column.best)

@@ -25,7 +25,7 @@ def begins(head: bytes) -> bool:
 def read(path: Path, _: Reading) -> AccountingRows:
     """Return the jobs in the file. Times are dates in UTC, the limit is in seconds.
 
-    The documents may lie on lines of their own, in an array, or in the answer to a search.
+    The documents may be on separate lines, in an array, or in the answer to a search.
 
     References
     ----------

@@ -85,7 +85,7 @@ class AccountedJobs:
         job_of: Callable[[int, Values], JobRow | str],
         damaged: str = "a damaged object",
     ) -> None:
-        """Add the job of each row of a file, which comes with its line.
+        """Add the job of each row of a file. A row has its line number and its values.
 
         `job_of` returns the reason if a row is no job. If it raises `ValueError`, the row is odd. So is a row without
         values, for the reason `damaged`.

@@ -126,7 +126,7 @@ class _Records:
     def _inside_array(self) -> int | None:
         """Return the place behind the beginning of the array of records, in an object that is too large to parse.
 
-        The end of the text in memory, if neither the array nor a record has begun. None if a record comes first.
+        Return the end of the text in memory if neither the array nor a record has begun, None if a record is first.
         """
         array, mark = _ARRAY.search(self._text, self._at), self._marks.search(self._text, self._at)
         if array is not None and (mark is None or array.end() <= mark.start()):

@@ -1,4 +1,4 @@
-"""The files that tables of jobs come in: text with a delimiter, Parquet, and JSON."""
+"""The formats of files with tables of jobs: text with a delimiter, Parquet, and JSON."""
 
 import re
 import zlib

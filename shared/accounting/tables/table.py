@@ -408,13 +408,13 @@ class _Table:
 
 
 def _state(cell: Any) -> str:
-    """Return the state that a word stands for. `F` is left as it is: failed in Slurm, finished in PBS."""
+    """Return the state of Slurm that a word means. `F` stays, because it means failed in Slurm and finished in PBS."""
     word = str(cell or "").strip().upper()
     return word if word == "F" else OF_OTHERS.get(word, state_in(word))
 
 
 def _slurm_state(cell: Any) -> str:
-    """Return the state that a word, or a number of Slurm's database, stands for.
+    """Return the state of Slurm that a word, or a number of Slurm's database, means.
 
     >>> _slurm_state("3"), _slurm_state(6.0), _slurm_state("1024"), _slurm_state("Killed")
     ('COMPLETED', 'TIMEOUT', 'REQUEUED', 'CANCELLED')

@@ -150,7 +150,7 @@ class RedisStore:
     async def summaries(self, runs: Sequence[str]) -> Sequence[RunSummary | None]:
         """Return the summary of each run, in O(1) a run; None if nothing is stored of it.
 
-        The summary of a run whose state was altered says that outputs are left, so that the run is loaded.
+        The summary of a run whose state was altered states an output, so that the run is loaded.
         """
         try:
             answers = await self._at_once(

@@ -108,7 +108,7 @@ class Connection(asyncio.Protocol):
         self._inner.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on the data, unless too much has come before an answer."""
+        """Pass on the data, unless the client has sent too much before an answer."""
         self._unanswered += len(data)
         if self._asked_since is None:
             self._asked_since = _now()

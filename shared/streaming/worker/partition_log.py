@@ -16,7 +16,7 @@ MAX_KEY_LENGTH = 4 * MAX_NAME_LENGTH
 
 
 def name_of(key: bytes | None) -> str:
-    """Return the name of the run that a key stands for."""
+    """Return the name of the run with this key."""
     return "" if key is None else key.decode(errors="replace")
 
 

@@ -44,7 +44,7 @@ class Effort:
 
 @dataclass
 class Slice:
-    """The effects of consecutive events of a run; `started` is the run's sequence before them."""
+    """The effects of consecutive events of a run. `started` is the run's sequence before these events."""
 
     started: int
     done: int = 0

@@ -194,7 +194,7 @@ class RecordProcessor:
         return name in self._runs or name in self._committing
 
     async def drop(self) -> None:
-        """Forget all runs: they are loaded again when their next record comes."""
+        """Forget all runs: each is loaded again at its next record."""
         await self._committer.drain()
         self._runs.clear()
         self._committing.clear()
@@ -418,7 +418,7 @@ class RecordProcessor:
             else:
                 at += await self._advance(run, events[at:stop])
 
-        if run.commit is before:  # no new slice: all records were handled before, or come too early
+        if run.commit is before:  # no new slice: all records were handled before, or are too early
             await self._settle_run(run)
             await self._lifecycle.withdraw(run)
         else:
@@ -662,7 +662,7 @@ class StageWorker:
         self.thread.close()
 
     async def _drop(self) -> None:
-        """Forget all runs: they are loaded again when their next record comes."""
+        """Forget all runs: each is loaded again at its next record."""
         await self._processor.drop()
         self._again, self._unsettled = [*self._again, *self._unsettled], []
 

@@ -45,10 +45,13 @@ def test_version_and_help_of_a_command() -> None:
         (("serve", "nostage"), "no such command 'nostage'; known: runtime_distribution, walltime_adjustment, "),
         (("replay", "--jobs", "9", "--policy", ":smile:"), "':smile:' is not a SPEC"),
         (("replay", "--jobs", "9", "--report", "x.pdf"), "--report x.pdf: expected a name that ends in .html"),
-        (("replay", "--jobs", "9", "--results", "x.csv.gz"), "--results x.csv.gz: it is written as .csv or .parquet"),
+        (
+            ("replay", "--jobs", "9", "--results", "x.csv.gz"),
+            "--results x.csv.gz: expected a name that ends in .csv or .parquet",
+        ),
         (
             ("replay", "--jobs", "9", "--policy", "easy", "--schedule", "x.doc"),
-            "--schedule x.doc: it is written as .csv",
+            "--schedule x.doc: expected a name that ends in .csv",
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

@@ -225,9 +225,9 @@ def test_a_decision_about_a_job_that_does_not_wait_is_rejected(number: int) -> N
 @pytest.mark.parametrize(
     ("numbers", "changes", "message"),
     [
-        ((1, 2), {"bounds": (0.5, 0.5)}, "head 7: expected 2 probabilities, one a candidate; found 1"),
-        ((1, 2), {"probabilities": (0.5, 0.5)}, "head 7: expected 2 bounds, one a candidate; found 1"),
-        ((1,), {"recalibrated": ()}, "head 7: expected 1 recalibrated, one a candidate; found 0"),
+        ((1, 2), {"bounds": (0.5, 0.5)}, "head 7: expected 2 probabilities, one for each candidate; found 1"),
+        ((1, 2), {"probabilities": (0.5, 0.5)}, "head 7: expected 2 bounds, one for each candidate; found 1"),
+        ((1,), {"recalibrated": ()}, "head 7: expected 1 recalibrated, one for each candidate; found 0"),
         ((), {"probabilities": (), "bounds": (), "accepted": True}, "head 7: expected at least one candidate"),
     ],
 )

@@ -281,7 +281,7 @@ def test_a_table_of_sacct_fields_has_steps_too(tmp_path: Path) -> None:
 
 def test_days_and_months_in_either_order_are_asked_for(tmp_path: Path) -> None:
     text = TABLE + "1,03/04/2026 05:23:20,03/04/2026 05:23:30,03/04/2026 06:23:30,4,7200\n"
-    with pytest.raises(TraceError, match="are ambiguous: day and month may be in either order; say --date-format"):
+    with pytest.raises(TraceError, match="are ambiguous: day and month may be in either order; state their format"):
         trace_of(tmp_path, text, "log.csv", columns=MAPPED)
     trace = trace_of(tmp_path, text, "log.csv", columns=MAPPED, date_format="%d/%m/%Y %H:%M:%S")
     assert (jobs_of(prepare(trace, 64)), trace.unix_start_time) == (ONE, 1_775_193_800)

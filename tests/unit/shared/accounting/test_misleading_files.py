@@ -280,7 +280,7 @@ def test_jobs_of_several_servers_of_pbs_are_not_lives_of_one_job(tmp_path: Path)
     )
     trace = trace_of(tmp_path, text)
     assert [submit for submit, _, _ in times(trace)] == [BEGIN, BEGIN + 30, BEGIN + 100, BEGIN + 200, BEGIN + 300]
-    assert "its jobs are of 2 servers: a (2), b (3); 2 jobs have a number of their own" in trace.notes[0]
+    assert "its jobs are of 2 servers: a (2), b (3); 2 jobs get a new number" in trace.notes[0]
     assert {7, 8} <= {*trace.table[:, FIELDS.index("job_number")].tolist()}
     assert sorted(trace.job_ids.values()) == ["7@b", "7@b"]
 

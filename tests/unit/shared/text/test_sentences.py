@@ -51,7 +51,7 @@ def test_every_envelope_has_words_that_a_terminal_does_not_obey(envelope: Envelo
         (FitsNow(), "nothing waits ahead of it, and it fits"),
         (
             Backfilled(head=2, extra_processors=3, ends_by_shadow_time=True),
-            "backfilled, job 2 cannot start however long is waited",
+            "backfilled, job 2 does not fit even when all running jobs have ended",
         ),
         (
             Backfilled(head=2, shadow_time=60, extra_processors=3, ends_by_shadow_time=True),
