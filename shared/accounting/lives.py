@@ -49,8 +49,8 @@ def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
     """Return the instants and durations of rows.
 
     At the end of summer time a local hour occurs twice. The chosen occurrence is the one that agrees with the run time,
-    or else the one that keeps submit, eligible, start and end in order. If the time zone is unknown, and the run time
-    differs by one hour from the time between start and end, the end is moved by this hour.
+    or else the one that keeps submit, eligible, start and end in order. If the time zone is unknown, an end is moved by
+    an hour if its distance from the start differs by an hour from the run time.
     """
     submit, eligible, start, end = (_dated(rows.column(name)) for name in ("submit", "eligible", "start", "end"))
     run_time, suspended = rows.column("run_time"), np.maximum(rows.column("suspended"), 0)

@@ -99,8 +99,8 @@ class PbsJobs:
     def take(self, text: str, line: int = 0) -> PbsLife | None:
         """Return the facts from a record and the earlier records of its job.
 
-        None if the line is empty, its type is not read, it is about a reservation or an array as a whole, or a running
-        job is deleted.
+        None if the line is empty, or its type is not read. None also for a record about a reservation, an array as a
+        whole, or the deletion of a running job.
 
         Raise `ValueError` if the line is not a record of a job.
         """

@@ -55,8 +55,8 @@ def run_command(module: Any) -> None:
 def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None:
     """Run a command line, then exit the process.
 
-    The exit status is 2 after an error, 130 after Ctrl-C, 143 after SIGTERM if the command says what an interruption
-    leaves behind, and 0 if standard output has been closed by its reader.
+    The exit status is 2 after an error, 130 after Ctrl-C, and 0 if standard output has been closed by its reader. It is
+    143 after SIGTERM if the command has a remark about interruptions.
     """
     if interrupted != "interrupted" and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _terminate)  # as batch systems send it: end child processes, and say so

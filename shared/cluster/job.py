@@ -49,8 +49,8 @@ class Job(NamedTuple):
 
 
 OF_ACCOUNTING = tuple(Job._field_defaults)
-"""Fields of a job that only accounting files have: the time of its submission if that was before its wait began, the
-time at which it left the queue without a start, seconds suspended, QOS, pool, and resources other than processors."""
+"""Fields of a job that only accounting files have. `handed_in` is the time of its submission, if that was before its
+wait began. `left_time` is the time at which it left the queue without a start. `suspended` is in seconds."""
 
 TEXTS_OF_JOB = ("gpu_type", "gpu_got")
 """Fields that are texts. In a log, their numbers are indices of a list of texts."""

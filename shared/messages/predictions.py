@@ -190,8 +190,8 @@ class WalltimeAdjustment(FrozenModel):
     observations
         Number of ended jobs behind it.
     key, window, percentile
-        The attributes that those jobs share with this one, the period in which they ended, and the percentile of their
-        ratios of run time to request that was taken. None if there is too little history.
+        The attributes that those jobs share with this one, the period in which they ended, and the chosen percentile of
+        their ratios of run time to request. None if there is too little history.
     outcome
         The class of the adjustment, once the job has ended: none, an over-, under- or bad under-estimate.
     """
