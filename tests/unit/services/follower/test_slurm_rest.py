@@ -253,7 +253,7 @@ def test_the_token_is_read_anew_each_time_and_never_shown(tmp_path: Path) -> Non
         ({"rest": "unix:socket"}, "--rest: 'unix:socket' is not a URL"),
         ({"rest": "http://me:secret@head:6820"}, "--rest: expected only scheme, host, port and path"),
         ({"rest": "http://head:6820/?a=b"}, "--rest: expected only scheme, host, port and path"),
-        ({"rest": "http://head:6820", "rest_user": "two words"}, "--rest-user: it has characters"),
+        ({"rest": "http://head:6820", "rest_user": "two words"}, "--rest-user: it has a space"),
         ({"rest": "http://head", "rest_token_file": Path("/none")}, "--rest-token-file /none: .*No such file"),
         ({"rest_user": "me"}, "--rest-user needs --rest"),
         ({"rest_token_file": Path("/none")}, "--rest-token-file needs --rest"),
