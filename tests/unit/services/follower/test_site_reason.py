@@ -110,7 +110,7 @@ def test_why_says_it_beside_our_reason() -> None:
         return " ".join(text.split())
 
     assert "The site's own scheduler gives the reason Resources." in why("3")
-    assert "The site lets it not start for now: QOSMaxCpuPerUserLimit." in why("4")
+    assert "The site does not let it start for now: QOSMaxCpuPerUserLimit." in why("4")
     assert "gives the reason" not in why("2")
 
 
@@ -134,7 +134,7 @@ def test_the_live_page_says_it_and_does_not_note_each_change() -> None:
         runs.push(Envelope(run="r", sequence=sequence, event=event))
     state = overview(runs.view("r"))
     assert [row["site"] for row in state["queue"].values()] == [None, "Resources", None]
-    assert state["queue"][4]["why"] == "The site lets it not start for now: QOSMaxCpuPerUserLimit."
+    assert state["queue"][4]["why"] == "The site does not let it start for now: QOSMaxCpuPerUserLimit."
     assert state["decisions"] == {}
 
 

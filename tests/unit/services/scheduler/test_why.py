@@ -221,7 +221,7 @@ def test_a_job_that_is_about_to_start_says_so() -> None:
 @pytest.mark.parametrize(
     ("jobs", "number", "says"),
     [
-        ([submitted(1, 8), started(1, 8), submitted(2, 4, blocked=True)], 2, "The site lets it not start for now"),
+        ([submitted(1, 8), started(1, 8), submitted(2, 4, blocked=True)], 2, "The site does not let it start for now"),
         (
             [submitted(1, 8), CapacityChanged(time=0, processors=4)],
             1,
