@@ -211,9 +211,7 @@ class _Words:
         match why.waits_for:
             case "site":
                 if why.site_reason is None:
-                    return (
-                        "The site does not let it start for now, for a reason of its own such as a limit on its user."
-                    )
+                    return "The site does not let it start for now, for its own reason such as a limit on its user."
                 return f"The site does not let it start for now: {plain(why.site_reason)}."
             case "pass" if why.obeyed:
                 return "It fits, and the next pass starts it, unless something comes before that."

@@ -114,7 +114,7 @@ def test_a_waiting_job_has_its_place_its_reason_and_when_it_starts() -> None:
         (
             (submitted(2, 1).model_copy(update={"blocked": True}),),
             2,
-            "The site does not let it start for now, for a reason of its own such as a limit on its user.",
+            "The site does not let it start for now, for its own reason such as a limit on its user.",
         ),
     ],
 )
