@@ -22,8 +22,8 @@ def test_braces_multiply() -> None:
 @pytest.mark.parametrize(
     ("grid", "problem"),
     [
-        ("easy:queue={srf", "without its other half"),
-        ("easy:queue=srf}", "without its other half"),
+        ("easy:queue={srf", "unmatched or nested braces"),
+        ("easy:queue=srf}", "unmatched or nested braces"),
         ("easy:queue={srf,{saf}}", "braces in braces"),
         ("easy:queue={srf,,saf}", "a value is empty"),
         ("easy:queue={}", "a value is empty"),
