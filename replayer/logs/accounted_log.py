@@ -67,7 +67,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
     reasons = {
         "of another cluster": _of_other_cluster(name, rows, reading.cluster),
         "step of a job": steps,
-        "repeated": again,
+        "told twice": again,
         "without a number": numbers == UNKNOWN,
         "without a time of submission": lives.submit == UNKNOWN,
         "still waiting": ~lives.started & ~over,

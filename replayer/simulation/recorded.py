@@ -51,7 +51,8 @@ class Recorded(ReplaySource):
         self._traits = traits
         if not sum(_count_known_waits(block) for block in workload.blocks()):
             raise TraceError(
-                f"{workload.name}: its jobs have no wait times, which --mode recorded needs; use --mode closed"
+                f"{workload.name}: its jobs have no wait times, which a recorded replay needs; "
+                "replay --mode closed needs none"
             )
 
         self._resized = _resized(workload)

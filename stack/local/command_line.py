@@ -59,7 +59,7 @@ def up(
     secure: Annotated[
         bool,
         typer.Option(
-            "--secure", help="Kafka and VictoriaMetrics ask for passwords, and grant each user only its rights."
+            "--secure", help="Kafka and VictoriaMetrics ask for passwords; Kafka grants each user only its rights."
         ),
     ] = False,
     tls: Annotated[bool, typer.Option("--tls", help="Servers encrypt, too; implies --secure.")] = False,

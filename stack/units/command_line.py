@@ -31,7 +31,9 @@ def install_units(
     prefix: Annotated[Path, typer.Option(metavar="FOLDER", help="The virtual environment with Shadowtime.")],
     follow: Annotated[
         list[str] | None,
-        typer.Option(metavar="ARGUMENTS", help="Arguments of a `shadowtime follow`, as 'slurm --cluster mine'."),
+        typer.Option(
+            metavar="ARGUMENTS", help="Arguments of `shadowtime follow`, as 'slurm --cluster mine'; repeatable."
+        ),
     ] = None,
     shadow: Annotated[
         list[str] | None,
