@@ -234,7 +234,7 @@ def test_a_worker_that_finds_another_file_says_so(folder: Path, whole: "subproce
         (["reproduce", "P1-table-4", "--all"], "'P1-table-4' and --all exclude each other: name one table, or none"),
         (
             ["reproduce", "--all", "--csv", "a"],
-            "--csv and --latex are of one campaign, not of --all; leave them out, or name a document",
+            "--csv and --latex are of one campaign, not of --all; leave them out, or name a page",
         ),
         (["reproduce", "--all", "--logs", "nowhere"], "--logs nowhere: it has none of the logs of the papers"),
         (["reproduce", "P9-table-9"], "unknown campaign 'P9-table-9'; did you mean 'P4-table-2'? known: P0-table-1"),
