@@ -45,7 +45,7 @@ ALERTS = (
         0.0,
         "0s",
         "Of the last waits in cluster {{ $labels.cluster }}, too few or too many were within the bounds of grouping "
-        "{{ $labels.grouping }}. About runs on the clock of the present; in replays see the dashboard.",
+        "{{ $labels.grouping }}. Only live runs are checked; for replays, see the dashboard.",
         "wait_bound",
         "Coverage of the last 1,000 starts",
     ),
@@ -96,7 +96,7 @@ ALERTS = (
         f"max by (stage) ({names.WORKER_QUARANTINED.name})",
         0.0,
         "0s",
-        "Stage {{ $labels.stage }} cannot carry on {{ $values.A }} runs; dead-letters and /health say which and why.",
+        "Runs that stage {{ $labels.stage }} cannot continue: {{ $values.A }}. See dead-letters and /health for why.",
         "health",
         "Stopped runs",
     ),
@@ -106,7 +106,7 @@ ALERTS = (
         f"sum by (stage) (increase({names.WORKER_DEAD_LETTERS.name}[10m]))",
         0.0,
         "0s",
-        "Stage {{ $labels.stage }} put messages on dead-letters; their headers say why.",
+        "Stage {{ $labels.stage }} put messages on topic dead-letters; their headers state the reasons.",
         "health",
         "Dead letters",
     ),
@@ -149,7 +149,7 @@ def panels_of(board: Dashboard) -> Iterator[Panel]:
 
 
 def prometheus_rules() -> dict[str, Any]:
-    """Return the same rules in the format of Prometheus and vmalert."""
+    """Return all alert rules in the format of Prometheus and vmalert."""
     rules = [
         {
             "alert": alert.uid.title().replace("-", ""),

@@ -12,7 +12,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_
 
 @app.command()
 def generate() -> None:
-    """Write the files below dashboards/provisioning, which Grafana reads, from the code."""
+    """Generate the dashboards and alert rules, in dashboards/provisioning and dashboards/rules, from the code."""
     try:
         with lasting_imports():
             from shadowtime.dashboards.generate import write
@@ -28,15 +28,18 @@ def generate() -> None:
 
 @app.command()
 def push(
-    url: Annotated[str, typer.Option(metavar="URL", help="Root of a Grafana.")],
+    url: Annotated[str, typer.Option(metavar="URL", help="Root URL of Grafana.")],
     token: Annotated[
-        str, typer.Option(metavar="TOKEN", envvar="SHADOWTIME_GRAFANA_TOKEN", help="Of a service account, an admin.")
+        str, typer.Option(metavar="TOKEN", envvar="SHADOWTIME_GRAFANA_TOKEN", help="Token of an admin service account.")
     ],
     victoria_metrics: Annotated[
-        str, typer.Option(metavar="URL", help="Where that Grafana finds VictoriaMetrics.")
+        str, typer.Option(metavar="URL", help="VictoriaMetrics, as Grafana reaches it.")
     ] = "http://127.0.0.1:8428",
 ) -> None:
-    """Create or update folder, data source, dashboards and alert rules in a Grafana. Up-to-date ones stay unchanged."""
+    """Create or update folder, data source, dashboards, home page and alert rules in Grafana.
+
+    A home page that the organisation has chosen itself is left unchanged.
+    """
     try:
         with lasting_imports():
             from shadowtime.dashboards.push import Push

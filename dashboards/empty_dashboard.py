@@ -73,7 +73,7 @@ def board(
 
 
 def with_panels(made: sdk.Dashboard, panels: Iterable[Panel], more: Rows | None = None) -> sdk.Dashboard:
-    """Return the dashboard with panels that are seen at once, and with collapsed rows of others, by their titles."""
+    """Return the dashboard with visible `panels`, and with a collapsed row for each title and its panels in `more`."""
     for panel in panels:
         made = made.with_panel(panel)
     for title, further in (more or {}).items():
@@ -111,7 +111,7 @@ class _Worded(model.AnnotationQuery):
 
 
 def hidden(name: str, query: str, label: str) -> sdk.QueryVariable:
-    """Return a variable for links that nobody sees: the value of `label` in the answer to `query`."""
+    """Return a hidden variable for use in links: the value of `label` in the answer to `query`."""
     return _asked(name, query, label).hide(model.VariableHide.HIDE_VARIABLE)
 
 
@@ -130,7 +130,7 @@ def _source() -> sdk.DatasourceVariable:
 
 
 def _variable(name: str, *, several: bool) -> sdk.QueryVariable:
-    """Return a dashboard variable. Without a preset, Grafana selects the first value: the newest of `experiment`."""
+    """Return a dashboard variable. Without a preset, Grafana selects its first value: of `experiment`, the newest."""
     metric, label, before = VARIABLES[name]
     newest_first = name == "experiment"
     order = model.VariableSort.ALPHABETICAL_DESC if newest_first else model.VariableSort.NATURAL_ASC

@@ -22,7 +22,7 @@ COLUMNS = 24
 
 
 def generated() -> dict[str, str]:
-    """Return the text of every file, by its path below `provisioning`."""
+    """Return the text of every file, by its path relative to `provisioning`."""
     boards = {name: make().build() for name, make in DASHBOARDS.items()}
     for board in boards.values():
         _place(board)
@@ -42,7 +42,7 @@ def _in_rows(board: Dashboard) -> list[Panel]:
 
 
 def _place(board: Dashboard) -> None:
-    """Put panels side by side, from left to right and from top to bottom. A collapsed row has no height but its own.
+    """Put panels side by side, from left to right and from top to bottom. A collapsed row has height 1.
 
     The panels of a collapsed row are placed as if the row were open.
     """

@@ -46,7 +46,7 @@ FEW = 4
 LEGEND_WIDTH = 250
 """Width in pixels of a legend beside a chart. A long SPEC would take more than half of the panel otherwise."""
 
-NO_RUN = "No run here: choose another, or click Time of the log"
+NO_RUN = "No run in this time range: choose another range, or click Time of the log"
 HOURS = "suffix:h"
 """Unit of waits in charts, whose values are divided by 3,600. Grafana's unit of seconds would mix days with weeks."""
 
@@ -262,7 +262,7 @@ def finished(
 def colours(legends: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Yield the colours of the series with these legends: matcher, name, colour.
 
-    A SPEC has the colour of its policy. A series with a name of its own has the first colour that is left.
+    A SPEC has the colour of its policy. If no legend is a template, the series have the colours of `HUES`, in order.
     """
     if any(legend in BY_POLICY for legend in legends):
         for name, colour in POLICY_COLOURS.items():

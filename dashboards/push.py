@@ -155,7 +155,7 @@ class Push:
 def _lookup(ask: Callable[[], Any], *fields: str) -> Any:
     """Return an object from Grafana; None if it does not exist.
 
-    Raises `ValueError` if the answer lacks one of the `fields`: then the server is not a Grafana.
+    Raise `ValueError` if the answer lacks one of the `fields`: then the server is not a Grafana.
     """
     try:
         there = ask()

@@ -56,7 +56,9 @@ class Runs(NamedTuple):
     policy: str
 
     def of(self, metric: Metric, *, no_queue: str | None = None, **labels: str) -> str:
-        """Return the selector of a metric of these runs. The values in `labels` are regular expressions.
+        """Return the selector of a metric of these runs, without the queue `no_queue`.
+
+        The values in `labels` are regular expressions.
 
         >>> from shadowtime.shared.metric_names import QUEUED_JOBS
         >>> ONE.of(QUEUED_JOBS, queue="1|2")
@@ -133,16 +135,16 @@ def interval(low: str, high: str, by: str) -> str:
 
 
 def composed(common: dict[str, str], value: str, labels: dict[str, str], by: str) -> str:
-    """Return a query with the values of `value`, and each label of `labels` from its own query; joined by `by`.
+    """Return a query for the values of `value` with the labels `labels`, each from its own query, joined on `by`.
 
-    `common` has the expressions that the others use, by their names. No label may have such a name.
+    `common` has shared expressions, which the queries use by name. No label may have one of these names.
     """
     parts = "".join(f" + on ({by}) group_left ({label}) (0 * {query})" for label, query in labels.items())
     return f"WITH ({', '.join(f'{name} = {expr}' for name, expr in common.items())}) {value}{parts}"
 
 
 def ever(function: str, by: str, aggregate: str, matchers: str = "") -> str:
-    """Return the query for a function of all samples of runs, such as the time of the last, by the labels `by`."""
+    """Return the query for a function of all samples of runs by `by`, such as the time of the last sample."""
     return f"{aggregate} by ({by}) ({function}({names.RUN_INFO.name}{{{matchers}}}{EVER}))"
 
 

@@ -63,7 +63,10 @@ class Preparation:
 def read_clusters(
     texts: Sequence[str], preparation: Preparation, say: Callable[[str], None], mode: str
 ) -> list[Cluster]:
-    """Return the named traces, and report the jobs left out. Raise if two have the same log and machine size."""
+    """Return the named traces, and report the jobs left out.
+
+    Raise `SettingsError` if two have the same log and machine size.
+    """
     clusters = [read_cluster(text, preparation, say, mode) for text in texts]
     require_different(
         "log",
@@ -120,7 +123,9 @@ def _prepared(
     from shadowtime.replayer.logs import read_in_pieces  # here: few logs are read in pieces
 
     if preparation.reading != AS_READ or format_of(path) is not None:
-        raise SettingsError(f"{path}: --in-pieces is only for a log in the Standard Workload Format")
+        raise SettingsError(
+            f"{path}: --in-pieces is only for a log in the Standard Workload Format, without other reading options"
+        )
     return read_in_pieces(path, processors, **options)
 
 
@@ -248,6 +253,6 @@ def parse_mode(text: str) -> str:
 
 
 def origin_of(log: str) -> dict[str, str | None]:
-    """Return what a result says of its origin: the version, and the SHA-256 of the log's file; None if it is a pipe."""
+    """Return the origin of a result: the version, and the SHA-256 of the log's file or None for a pipe."""
     path = Path(split_size(log)[0])
     return {"shadowtime": __version__, "log_sha256": sha256_of(path) if path.is_file() else None}

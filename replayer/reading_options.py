@@ -23,10 +23,10 @@ RewrittenRequests = Annotated[
         "(doubled), or to the longest run of the job's queue, which looks ahead (queue-maximum)."
     ),
 ]
-TakenSizes = Annotated[Sizes, typer.Option(help="Whether jobs take the processors requested or those they got.")]
+TakenSizes = Annotated[Sizes, typer.Option(help="Whether jobs use the requested or the allocated processors.")]
 TooLarge = Annotated[Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")]
 FirstJobs = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")]
-MachineSize = Annotated[int | None, typer.Option(metavar="N", min=1, help="Size of the machine; else the log's.")]
+MachineSize = Annotated[int | None, typer.Option(metavar="N", min=1, help="Size of the machine; by default the log's.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,23 +43,24 @@ class ReadingOptions:
         str | None, typer.Option(metavar="NAME", help="Columns of a published data set: see docs/datasets.md.")
     ] = None
     time_zone: Annotated[
-        str | None, typer.Option(metavar="ZONE", help="Zone of dates that state none, as Europe/Berlin; else UTC.")
+        str | None,
+        typer.Option(metavar="ZONE", help="Zone of dates that state none, as Europe/Berlin; by default UTC."),
     ] = None
     pools: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Pools of the machine: TOML, or output of scontrol show node.")
     ] = None
     names: Annotated[
         Path | None,
-        typer.Option("--names", metavar="FILE.json", help="Where names and their numbers are kept; else nowhere."),
+        typer.Option("--names", metavar="FILE.json", help="File to store names and their numbers in."),
     ] = None
     names_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A key: names are kept as hashes made with it, not as they are.")
+        Path | None, typer.Option(metavar="FILE", help="Key file: names are stored as hashes made with it.")
     ] = None
     fields: Annotated[
         str | None, typer.Option(metavar="A,B,…", help="Fields of a file without a header, as in sacct -o A,B,…")
     ] = None
     delimiter: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What stands between fields; else it is found out.")
+        str | None, typer.Option(metavar="TEXT", help="Text between two fields; detected by default.")
     ] = None
     cluster: Annotated[str | None, typer.Option(metavar="NAME", help="The cluster to read, if a file has several.")] = (
         None

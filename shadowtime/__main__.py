@@ -10,30 +10,30 @@ GROUPS = {
         "replay": ("replayer.commands.replay", "replay logs under policies and compare them"),
         "compare": ("replayer.commands.compare", "replay logs under six policies, with a report"),
         "sweep": ("replayer.sweep.command_line", "replay a grid of policies, sizes and loads; name the best"),
-        "plan": ("replayer.sweep.plan_command", "find the smallest machine that keeps a target"),
+        "plan": ("replayer.sweep.plan_command", "find the smallest machine or largest load for a target"),
         "campaign": ("replayer.campaign.command_line", "carry out a grid of replays, on all cores or on Dask"),
-        "reproduce": ("replayer.campaign.reproduce", "make a table of a paper again"),
-        "check": ("replayer.commands.check", "say what a log tells, what it lacks and what is odd about it"),
-        "check-starts": ("replayer.commands.check_starts", "say how near policies come to what a site really did"),
+        "reproduce": ("replayer.campaign.reproduce", "reproduce a table of a paper"),
+        "check": ("replayer.commands.check", "report what a log contains, what it lacks and what is odd"),
+        "check-starts": ("replayer.commands.check_starts", "measure how close policies come to a site's real starts"),
         "check-schedule": ("replayer.commands.check_schedule", "compare another simulator's schedule with a policy's"),
         "convert": ("replayer.commands.convert", "write the jobs of a log that a replay uses as a clean log"),
         "generate": ("replayer.commands.generate", "write a log of a synthetic workload"),
-        "fit-slurm": ("replayer.commands.fit_slurm", "fit the policy slurm to what a site really did"),
-        "slurm-site": ("replayer.commands.slurm_site", "write what a Slurm is set to, for the policy slurm"),
+        "fit-slurm": ("replayer.commands.fit_slurm", "fit the policy slurm to a site's real starts"),
+        "slurm-site": ("replayer.commands.slurm_site", "export the settings of a Slurm, for the policy slurm"),
         "search-templates": ("replayer.commands.search_templates", "find templates of similar jobs for a log"),
         "list": ("replayer.commands.list", "list policies, predictors, … and their keys"),
     },
     "On the stream": {
-        "follow": ("services.follower.command_line", "follow a Slurm, a PBS or another cluster as it is now"),
-        "shadow": ("services.shadows.command_line", "play other policies beside a run, as it goes on"),
-        "scores": ("replayer.commands.scores", "tell how a run stands, also one that never ends"),
-        "twin": ("services.processes.twin_command", "tell how its shadows fare beside a cluster"),
+        "follow": ("services.follower.command_line", "follow a live cluster of Slurm, PBS or another system"),
+        "shadow": ("services.shadows.command_line", "run other policies beside a live run, on the same jobs"),
+        "scores": ("replayer.commands.scores", "print the current scores of a run, live or finished"),
+        "twin": ("services.processes.twin_command", "compare a cluster with its shadows"),
         "serve": ("services.processes.workers", "run a worker: a stage, or the writer of metrics"),
         "live": ("services.processes.live_command", "serve the live page"),
-        "ask": ("services.processes.command_line", "bound the wait of a job that one might submit now"),
+        "ask": ("services.processes.command_line", "bound the wait of a job that you could submit now"),
         "queue": ("services.processes.queue_command", "show the queue of a cluster, with expected starts"),
-        "watch": ("services.processes.command_line", "show the messages of a topic as they come"),
-        "rebuild": ("services.processes.command_line", "make the state of a stage anew from its topic"),
+        "watch": ("services.processes.command_line", "show the messages of a topic as they arrive"),
+        "rebuild": ("services.processes.command_line", "rebuild the state of a stage from its topic"),
         "remove": ("services.processes.command_line", "remove a run and all its state"),
         "topics": ("services.processes.command_line", "create the topics that are missing"),
         "settings": ("services.processes.command_line", "print every setting with its flag and value"),
@@ -45,7 +45,7 @@ GROUPS = {
         "dashboards": ("dashboards.command_line", "generate dashboards and push them into a Grafana"),
     },
     "This installation": {
-        "doctor": ("stack.local.doctor", "say what is installed, which servers answer, and what to do"),
+        "doctor": ("stack.local.doctor", "report installed parts, servers that answer, and remedies"),
         "completion": ("completion", "print what bash, zsh or fish need to complete commands"),
     },
 }
@@ -61,7 +61,7 @@ def help_text() -> str:
     lines = ["usage: shadowtime COMMAND …", "       shadowtime help COMMAND", "       shadowtime --version", ""]
     for group, commands in GROUPS.items():
         lines += [f"{group}:", *(f"  {name:18}{text}" for name, (_, text) in commands.items()), ""]
-    return "\n".join([*lines, "`shadowtime COMMAND --help` tells the rest."])
+    return "\n".join([*lines, "For details: shadowtime COMMAND --help"])
 
 
 def main() -> None:

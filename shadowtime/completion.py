@@ -26,7 +26,7 @@ def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> No
 
 
 def made(shell: str) -> str:
-    """Make and return the completion script of a shell. Raises `SettingsError` if the library shtab is missing."""
+    """Make and return the completion script of a shell. Raise `SettingsError` if the library shtab is missing."""
     try:
         from shadowtime.completion_scripts import script
     except ModuleNotFoundError as error:

@@ -1,9 +1,9 @@
 """The expected start of a waiting notebook on JupyterHub's page: docs/jupyterhub.md.
 
-Copy this file to where the Python of the hub finds it. It runs in the hub and needs nothing that JupyterHub does not
-bring. It asks `/expected` of the live page (docs/portals.md) while somebody looks at the page of a pending server. The
-start of the server does not depend on it: an answer that is late, odd or missing leaves the events of batchspawner as
-they are.
+Copy this file to where the Python of the hub finds it. It runs in the hub and needs only packages that JupyterHub
+installs. It asks `/expected` of the live page (docs/portals.md) while somebody looks at the page of a pending server.
+The start of the server does not depend on it: a late, invalid or missing answer leaves the events of batchspawner
+unchanged.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ NOT_THERE = 404
 """Status if the follower has not seen the job yet."""
 
 LONGEST = 200
-"""Characters of the line."""
+"""Maximum length of the line, in characters."""
 
 LARGEST = 65_536
-"""Bytes of an answer."""
+"""Maximum size of an answer, in bytes."""
 
 
 class ShadowtimeProgress(Configurable):
@@ -76,7 +76,7 @@ class ShadowtimeProgress(Configurable):
             line, problem = line_of(await self._answer(), time.time()), ""
         except HTTPClientError as error:
             line, problem = "", "" if error.code == NOT_THERE else str(error)
-        except Exception as error:  # whatever it is, the server of the user is to start
+        except Exception as error:  # no error may prevent the start of the user's server
             line, problem = "", f"{type(error).__name__}: {error}"
         if problem and problem != self._reported:
             self.log.warning("Shadowtime has no expected start of job %s: %s", self.job_id, problem)

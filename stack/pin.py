@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the digests into the file. Return the exit status."""
     summary, *_ = (__doc__ or "").partition(":")
     parser = ArgumentParser("python -m shadowtime.stack.pin", description=f"{summary}.")
-    parser.add_argument("file", nargs="?", type=Path, default=ROOT / ".env", help="what holds the versions (.env)")
+    parser.add_argument("file", nargs="?", type=Path, default=ROOT / ".env", help="file of the versions (.env)")
     file = parser.parse_args(arguments).file
     reports = []
     try:

@@ -43,7 +43,9 @@ def dashboard() -> Dashboard:
         chart(
             "Evidence that predictions fail",
             Asks(
-                "Which are near to an alarm? The 5 nearest, of all jobs; at 100 % it comes.", "percentunit", UNWATCHED
+                "Which predictions are near an alarm? The nearest 5, over all jobs. 100 % is an alarm.",
+                "percentunit",
+                UNWATCHED,
             ),
             [Query(f"topk_last(5, {_described(ONE.of(names.DRIFT_EVIDENCE))})", "{{failure}}")],
             span=24,
@@ -64,7 +66,7 @@ def dashboard() -> Dashboard:
 
 
 def _described(expr: str) -> str:
-    """Return the query with the failure in words as its label `failure`, as `shadowtime scores` says it."""
+    """Return the query with the failure in words as its label `failure`, as in `shadowtime scores`."""
     joined = worded(f'label_join({expr}, "failure", ": ", "of", "what")', "failure", WORDS)
     bounds = describe_drift("wait_bound", "$1")
     return f'label_replace({joined}, "failure", "{bounds}", "failure", "wait_bound: (.*)")'

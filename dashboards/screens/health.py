@@ -10,7 +10,7 @@ from shadowtime.shared.text import BAD, GOOD
 
 UNSCRAPED = "No worker answers: start them with `shadowtime stack up`"
 UNFOLLOWED = "No cluster is followed, or its follower is not scraped: see `shadowtime follow --help`"
-QUIET = "No event came lately"
+QUIET = "No event in the last minutes"
 STAGE = "{{stage}}"
 
 
@@ -40,14 +40,19 @@ def dashboard() -> Dashboard:
             for title, question, metric, share in (
                 (
                     "From an event to the answer, median",
-                    "How long does an event take as a rule? To each stage's answer; the scheduler's is a decision.",
+                    "How long do half of the events take at most, to a stage's answer (the scheduler's: a decision)?",
                     names.WORKER_LATENCY,
                     0.5,
                 ),
-                ("From an event to the answer, p99", "How long does it take at worst?", names.WORKER_LATENCY, 0.99),
+                (
+                    "From an event to the answer, p99",
+                    "How long do 99 % of the events take at most?",
+                    names.WORKER_LATENCY,
+                    0.99,
+                ),
                 (
                     "Time of a batch, p99",
-                    "Is Kafka or Redis slow? From taking a batch to its delivery.",
+                    "Is Kafka or Redis slow? From reading a batch to its delivery.",
                     names.WORKER_BATCH,
                     0.99,
                 ),
@@ -55,13 +60,13 @@ def dashboard() -> Dashboard:
         ),
         chart(
             "Events handled",
-            Asks("How much comes?", "cps", UNSCRAPED),
+            Asks("How many events does each stage handle?", "cps", UNSCRAPED),
             [Query(f"sum by (stage) (rate({names.WORKER_EVENTS.name}[1m]))", STAGE)],
             flowing=True,
         ),
         chart(
             "Samples written",
-            Asks("Does VictoriaMetrics get all samples?", empty=UNSCRAPED),
+            Asks("Does VictoriaMetrics accept all samples?", empty=UNSCRAPED),
             [
                 Query(f"sum(rate({names.WRITTEN.name}[1m]))", "per second"),
                 Query(f"sum({names.REFUSED.name})", "refused"),
@@ -74,13 +79,16 @@ def dashboard() -> Dashboard:
         "What should be zero": [
             chart(
                 "Dead letters",
-                Asks("What could not be used? They lie on topic `dead-letters`, with the reason.", empty=UNSCRAPED),
+                Asks(
+                    "How many messages could a stage not use? Topic `dead-letters` has them and the reasons.",
+                    empty=UNSCRAPED,
+                ),
                 [Query(f"sum by (stage) ({names.WORKER_DEAD_LETTERS.name})", STAGE)],
             ),
             chart(
                 "Stopped runs",
                 Asks(
-                    "Which stage cannot carry on a run? Its dead letter says why; `shadowtime rebuild` repairs it.",
+                    "Which stage cannot continue a run? Its dead letter states why. Repair: `shadowtime rebuild`.",
                     "none",
                     UNSCRAPED,
                 ),
@@ -88,22 +96,25 @@ def dashboard() -> Dashboard:
             ),
             chart(
                 "Messages of stopped runs",
-                Asks("How much is left aside meanwhile? Per five minutes.", empty=UNSCRAPED),
+                Asks("How many messages of stopped runs are left aside? Per five minutes.", empty=UNSCRAPED),
                 [Query(f"sum by (stage) (increase({names.WORKER_LEFT_ASIDE.name}[5m]))", STAGE)],
             ),
             chart(
                 "Restarts",
-                Asks("Do workers crash? How often they began anew within the last hour.", "none", UNSCRAPED),
+                Asks("Do workers crash? Their restarts within the last hour.", "none", UNSCRAPED),
                 [Query(f"sum by (stage) (changes_prometheus({names.WORKER_START.name}[1h]))", STAGE)],
             ),
             chart(
                 "Work done twice",
-                Asks("Do workers quarrel, or servers fail? All stages, per five minutes.", empty=UNSCRAPED),
+                Asks(
+                    "Do two workers own the same run, or do servers fail? All stages, per five minutes.",
+                    empty=UNSCRAPED,
+                ),
                 [
                     Query(f"sum(increase({metric.name}[5m]))", title)
                     for title, metric in (
-                        ("events that came twice", names.WORKER_DUPLICATES),
-                        ("transactions forestalled", names.WORKER_FENCED),
+                        ("duplicate events", names.WORKER_DUPLICATES),
+                        ("transactions fenced off", names.WORKER_FENCED),
                         ("batches repeated", names.WORKER_RETRIES),
                         ("runs whose state was altered", names.WORKER_ALTERED),
                         ("partitions whose log was replaced", names.WORKER_REPLACED_LOGS),
@@ -115,7 +126,7 @@ def dashboard() -> Dashboard:
         "Followed clusters and Grafana Live": [
             chart(
                 "Lines for Grafana Live",
-                Asks("Do decisions reach Grafana as they come? Zero unless grafana-url is set.", empty=UNSCRAPED),
+                Asks("Do decisions reach Grafana as they are made? Zero unless grafana-url is set.", empty=UNSCRAPED),
                 [
                     Query(f"sum(rate({names.LIVE_PUSHED.name}[1m]))", "per second"),
                     Query(f"sum({names.LIVE_DROPPED.name})", "dropped"),
@@ -129,7 +140,7 @@ def dashboard() -> Dashboard:
             chart(
                 "What following costs",
                 Asks(
-                    "What of its time does a cluster's scheduler spend on being followed? At most 2 %.",
+                    "What share of its time does a cluster's scheduler spend on its follower? The limit is 2 %.",
                     "percentunit",
                     UNFOLLOWED,
                 ),
@@ -140,9 +151,11 @@ def dashboard() -> Dashboard:
                 flowing=True,
             ),
             chart(
-                "Told by followers",
+                "Reported by followers",
                 Asks(
-                    "Are the events of a followed cluster complete? All but events should be rare.", "none", UNFOLLOWED
+                    "Are the events of a followed cluster complete? All but events and answers should be rare.",
+                    "none",
+                    UNFOLLOWED,
                 ),
                 [
                     Query(f"sum(increase({metric.name}[5m]))", title)

@@ -65,7 +65,7 @@ def dashboard() -> Dashboard:
             Asks("Do all processes answer?", "none", UNSCRAPED),
             Query(f"min({names.ANSWERS})", "", instant=True),
             steps={0: BAD, 1: GOOD},
-            texts={"0": "one is silent", "1": "all answer"},
+            texts={"0": "not all answer", "1": "all answer"},
         ),
         number(
             "Messages behind",
@@ -89,19 +89,19 @@ def dashboard() -> Dashboard:
         ),
         number(
             "Stopped runs",
-            Asks("Is there a run that a stage could not carry on? See Health.", empty=UNSCRAPED),
+            Asks("Is there a run that a stage could not continue? See Health.", empty=UNSCRAPED),
             Query(f"sum({names.WORKER_QUARANTINED.name})", "", instant=True),
             steps={0: GOOD, 1: BAD},
         ),
         number(
             "Dead letters",
-            Asks("Did messages come that nobody could use? Since the workers began.", empty=UNSCRAPED),
+            Asks("How many messages could no stage use? Since the workers started.", empty=UNSCRAPED),
             Query(f"sum({names.WORKER_DEAD_LETTERS.name})", "", instant=True),
             steps={0: GOOD, 1: WARNING},
         ),
         number(
             "Refused samples",
-            Asks("Does VictoriaMetrics take all samples?", empty=UNSCRAPED),
+            Asks("Does VictoriaMetrics accept all samples?", empty=UNSCRAPED),
             Query(f"sum({names.REFUSED.name})", "", instant=True),
             steps={0: GOOD, 1: BAD},
         ),

@@ -125,7 +125,7 @@ def dashboard() -> Dashboard:
             rows(
                 "How jobs fared",
                 Asks(
-                    "How do other scores tell it? Means of waits and slowdowns, as `--json` of the replay has them.",
+                    "What do other scores show? Means of waits and slowdowns, as in `--json` of the replay.",
                     empty=NONE_ENDED,
                 ),
                 [_query(title, metric) for title, metric in FIGURES],
@@ -158,8 +158,8 @@ def _compared() -> table.Panel:
         "Against $baseline",
         Asks(
             "Which policy is better, by how much, and is it more than chance? Means, and their differences from the "
-            "baseline's. 95 % ± is right if what happens in one batch of the time chosen above tells nothing of the "
-            "next. Jobs that end after the selected time range are not in the means.",
+            "baseline's. 95 % ± assumes that batches of the time chosen above do not depend on each "
+            "other. Jobs that end after the selected time range are not in the means.",
             empty=NONE_ENDED,
         ),
         [
@@ -212,7 +212,7 @@ def _mean(sums: names.Metric, window: str, divisor: str) -> str:
 
 
 def _difference(metric: names.Metric, runs: Runs = SEVERAL) -> str:
-    """Return the query for a mean's last value minus its last value under the baseline."""
+    """Return the query for a figure's last value minus its last value under the baseline."""
     here, there = (last(some.of(metric)) for some in (runs, BASELINE))
     return f"(max by (policy) ({here}) - on () group_left() max({there}))"
 

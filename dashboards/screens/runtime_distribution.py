@@ -84,7 +84,7 @@ def dashboard() -> Dashboard:
             "mean run time",
         ),
         bars(
-            "Run times by tenth of what was predicted",
+            "Run times by tenth of their prediction",
             Asks(
                 "Can the distributions be believed? Each tenth then has 10 % of the jobs.", "percentunit", POINTS_ONLY
             ),
@@ -93,9 +93,9 @@ def dashboard() -> Dashboard:
         ),
         band(
             chart(
-                "Run times expected of the jobs that come in",
+                "Predicted run times of submitted jobs",
                 Asks(
-                    "How long will the jobs run that come in? Median, and 80 % of them within the band.",
+                    "How long will submitted jobs run? The median, and a band that should hold 80 % of the run times.",
                     HOURS,
                     POINTS_ONLY,
                 ),
@@ -119,7 +119,7 @@ def dashboard() -> Dashboard:
             chart(
                 "Outer tenths, over time",
                 Asks(
-                    "When did run times leave what was predicted? The outer tenths are to hold 10 % each.",
+                    "When did run times leave their predictions? The outer tenths should have 10 % each.",
                     "percentunit",
                     POINTS_ONLY,
                 ),

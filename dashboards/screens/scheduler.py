@@ -122,9 +122,9 @@ def dashboard() -> Dashboard:
         ],
         "Portfolio, with --policy tuned": [
             chart(
-                "Weights of those that may decide",
+                "Weights of the members",
                 Asks(
-                    "Which members of the portfolio are ahead? Marks: who decides from there on.",
+                    "Which members of the portfolio are ahead? A mark shows which member decides from then on.",
                     "percentunit",
                     ONE_ONLY,
                 ),
@@ -133,7 +133,7 @@ def dashboard() -> Dashboard:
             rows(
                 "Who decides",
                 Asks(
-                    "Who decides at the end of the time range, and how do all fare? Of EASY's slowdown.", empty=ONE_ONLY
+                    "Which member decides at the end of the time range? Slowdowns are shares of EASY's.", empty=ONE_ONLY
                 ),
                 [
                     Query(f"sum by (member) ({_decides('$__range')} > bool 0)", "decides"),
@@ -148,7 +148,7 @@ def dashboard() -> Dashboard:
             live("Decisions as they come", Asks("What was decided last, and why?", empty=NOT_LIVE), "decision"),
             live(
                 "Predictions as they come",
-                Asks("What was said of the last jobs? In seconds.", empty=NOT_LIVE),
+                Asks("What was predicted for the last jobs? In seconds.", empty=NOT_LIVE),
                 "prediction",
             ),
         ],
@@ -162,8 +162,8 @@ def _reliability(measure: str) -> barchart.Panel:
     return bars(
         f"{of_what}: stated and observed",
         Asks(
-            f"Does what is stated come true? For each tenth of the {of_what.lower()}: the mean that was stated, and "
-            "the share that delayed the head or would have.",
+            f"Are stated probabilities right? For each tenth of the {of_what.lower()}: the mean stated probability, "
+            "and the share of candidates that delayed the head or would have.",
             "percentunit",
             empty,
         ),

@@ -18,7 +18,7 @@ The site's expected starts are left out: they may be published every minute."""
 NONE_ENDED = "No job has ended yet"
 UNOWNED = "No job has ended yet, or the log names no users"
 SILENT = "60d"
-"""Longest time without a sample of a log, during which values hold."""
+"""Longest gap between samples of a log. The last value holds during a gap."""
 
 
 def dashboard() -> Dashboard:
@@ -36,7 +36,7 @@ def dashboard() -> Dashboard:
         _table(),
         chart(
             "Processors busy",
-            Asks("How full is the machine? Mean share over the time chosen above; a log may use more.", "percentunit"),
+            Asks("How full is the machine? Mean over the time chosen above. A log may exceed 100 %.", "percentunit"),
             [Query(f"avg_over_time({_busy()}[$window:30m])")],
             flowing=True,
         ),
@@ -94,7 +94,7 @@ def dashboard() -> Dashboard:
             ),
             chart(
                 "Jobs waiting, by queue",
-                Asks("In which queue do jobs wait? All policies that are chosen together; small queues are summed."),
+                Asks("In which queue do jobs wait? Summed over the chosen policies; small queues are summed, too."),
                 [Query(largest(SEVERAL.of(names.QUEUED_JOBS, no_queue="all"), "queue"), "queue {{queue}}")],
                 stacked=True,
             ),
@@ -115,7 +115,7 @@ def dashboard() -> Dashboard:
             ),
             chart(
                 "Jobs cut at their limit",
-                Asks("How many jobs were ended as they had asked for too little time?", empty=NONE_ENDED),
+                Asks("How many jobs were ended because they had requested too little time?", empty=NONE_ENDED),
                 [Query(SEVERAL.of(names.ENDED_AT_LIMIT))],
             ),
             chart(
@@ -134,7 +134,7 @@ def dashboard() -> Dashboard:
 
 
 def _table() -> table.Panel:
-    """Return the table that answers the question of the dashboard: for finished runs, means and peaks."""
+    """Return the table that answers the question of the dashboard: means, peaks, and values at the end."""
 
     def of(title: str, expr: str) -> Query:
         return Query(f"max by (policy) ({expr})", title)
@@ -177,7 +177,7 @@ def _busy() -> str:
 
 
 def _changed() -> str:
-    """Return the query with a value where the number of processors is not that of one point of a chart before.
+    """Return the query with a value where the number of processors differs from that one point of a chart earlier.
 
     `changes` of VictoriaMetrics would count the first sample after each gap, and samples stop while a log is silent.
     """

@@ -15,7 +15,7 @@ NO_DAY = "No whole day is compared yet, or no cluster has a shadow: see `shadowt
 NONE_WAITS = "No job waits, or no cluster has a shadow that is scraped"
 ONE = "{{shadow}}"
 REAL_FROM = 20
-"""Evidence from which on a difference is real, however often one looks (docs/twin.md)."""
+"""Evidence from which on a difference counts as real, however often you look (docs/twin.md)."""
 
 
 def dashboard() -> Dashboard:
@@ -23,7 +23,7 @@ def dashboard() -> Dashboard:
     made = board(
         "twin",
         "The twin",
-        "How would other policies fare on a cluster? Of whole days, whose jobs have ended in both.",
+        "How would other policies fare on a cluster? Only whole days count whose jobs have ended in both.",
         ("real", "shadow"),
         time=("now-30d", "now"),
     )
@@ -64,7 +64,9 @@ def dashboard() -> Dashboard:
         ),
         chart(
             "Evidence",
-            Asks(f"Is the difference of waits real? From {REAL_FROM} on, however often one looks.", "none", NO_SHADOW),
+            Asks(
+                f"Is the difference of waits real? Yes from {REAL_FROM} on, however often you look.", "none", NO_SHADOW
+            ),
             [Query(_short(_of(names.TWIN_EVIDENCE)), ONE)],
         ),
         _beside_real(
@@ -76,7 +78,7 @@ def dashboard() -> Dashboard:
         ),
         _beside_real(
             "Waiting longest now",
-            Asks("Does a job starve? How long those have waited that have not started yet.", HOURS, NONE_WAITS),
+            Asks("Does a job starve? How long the longest waiting job has waited.", HOURS, NONE_WAITS),
             names.TWIN_WAITING,
             " / 3600",
         ),
@@ -91,7 +93,7 @@ def dashboard() -> Dashboard:
         "Starts, slowdown, longest wait, utilization": [
             chart(
                 "Start sooner or later",
-                Asks("Which share of the jobs starts a minute sooner or later at least?", "percentunit", NO_SHADOW),
+                Asks("What share of the jobs starts at least a minute sooner or later?", "percentunit", NO_SHADOW),
                 [Query(_short(_of(names.TWIN_MOVED, shape="all")), "{{shadow}}, {{when}}")],
             ),
             _beside_real(
@@ -116,13 +118,15 @@ def dashboard() -> Dashboard:
         "Do the shadows run?": [
             chart(
                 "Events published",
-                Asks("Does the shadow go on?", "none", NO_SHADOW),
+                Asks("Does the shadow continue?", "none", NO_SHADOW),
                 [Query(_short(f"rate({_of(names.SHADOW_EVENTS)}[5m])"), ONE)],
                 flowing=True,
             ),
             chart(
                 "Behind its cluster",
-                Asks("How far is the shadow behind the cluster? An exact one waits for ends of jobs.", "s", NO_SHADOW),
+                Asks(
+                    "How far is the shadow behind the cluster? An exact shadow waits for ends of jobs.", "s", NO_SHADOW
+                ),
                 [Query(_short(_of(names.SHADOW_BEHIND)), ONE)],
             ),
         ],

@@ -12,7 +12,7 @@ from shadowtime.shared.text import NEUTRAL, WARNING
 
 UNBOUNDED = "Waits are not bounded: replay with --wait-bound bmbp"
 UNFORECAST = "Waits are not forecast: replay a policy with forecast=yes"
-UNEXPECTED = "The site's own scheduler has said of no start when it expects it"
+UNEXPECTED = "The site's own scheduler has published no expected start"
 WAITED = "longest wait"
 MARGIN = "margin to the band"
 
@@ -37,7 +37,7 @@ def dashboard() -> Dashboard:
                 chart(
                     "Coverage of the last 1,000 starts",
                     Asks(
-                        "Do the bounds hold lately? In the band they do; the 5 groupings that cover least.",
+                        "Do the bounds hold lately? Yes within the band. The 5 groupings with the least coverage.",
                         "percentunit",
                         UNBOUNDED,
                     ),
@@ -77,7 +77,11 @@ def dashboard() -> Dashboard:
         ),
         chart(
             "How far bounds are above waits",
-            Asks("Which grouping is tightest? Root mean square where the bound held.", HOURS, UNBOUNDED),
+            Asks(
+                "Which grouping is tightest? Root mean square of bound minus wait, where the bound held.",
+                HOURS,
+                UNBOUNDED,
+            ),
             [Query(f"{ONE.of(names.OVER_RMS, **queue)} / 3600", "{{grouping}}")],
         ),
     )
@@ -105,7 +109,7 @@ def dashboard() -> Dashboard:
             chart(
                 "Error of expected starts",
                 Asks(
-                    "Who foretells starts better, the site's own scheduler or the forecast? Mean error.",
+                    "Which predicts starts better, the site's own scheduler or the forecast? Mean error.",
                     HOURS,
                     UNEXPECTED,
                 ),
@@ -113,7 +117,9 @@ def dashboard() -> Dashboard:
             ),
             chart(
                 "Expected too late or too early",
-                Asks("To which side do they err? Mean error with its sign: above 0 is too late.", HOURS, UNEXPECTED),
+                Asks(
+                    "Are they too late or too early? Mean error with its sign: above 0 is too late.", HOURS, UNEXPECTED
+                ),
                 [Query(f"{ONE.of(names.EXPECTED_BIAS, **queue)} / 3600", "{{by}}")],
             ),
             chart(
@@ -125,7 +131,7 @@ def dashboard() -> Dashboard:
         "Change points and jobs without a bound": [
             chart(
                 "Change points so far",
-                Asks("How often did a group let go of its past, since the beginning?", "none", UNBOUNDED),
+                Asks("How often did a group drop its history, since the beginning?", "none", UNBOUNDED),
                 [Query(ONE.of(names.CHANGE_POINTS, **queue), "{{grouping}}")],
             ),
             chart(

@@ -47,7 +47,7 @@ def dashboard() -> Dashboard:
                 ),
                 (
                     "Median accuracy as adjusted",
-                    "How accurate is the adjusted request of half of the jobs at least?",
+                    "Which accuracy do the adjusted requests of half of the jobs reach?",
                     UNADJUSTED,
                     ONE.of(names.MEDIAN_ACCURACY),
                 ),

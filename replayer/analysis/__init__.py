@@ -1,4 +1,4 @@
-"""Analyses of a log: differences of schedules, accuracy of a policy's starts, fits of a site's settings."""
+"""Analyses of a log: schedule differences, accuracy of starts, fits of a site's settings, template search."""
 
 from typing import TYPE_CHECKING
 

@@ -12,7 +12,7 @@ from shadowtime.shared.output import result_file
 async def asked(commands: Commands) -> dict[str, str]:
     """Return the output of each of Slurm's commands, by name.
 
-    Raise `FollowError` if a command fails. The error has its message.
+    Raise `FollowError` if a command fails. The error has the message of the command.
     """
     return {name: await commands.text(*command) for name, command in COMMANDS.items()}
 

@@ -74,7 +74,7 @@ def met_table(title: str, rows: list[StartAccuracy]) -> FittedTable:
             shares("within 1 min", [row.within_minute for row in rows]).meaning("within: of the real starts"),
             shares("within 10 min", [row.within_ten_minutes for row in rows]),
             shares("stepped, 1 min", [row.stepped_within_minute for row in rows]).meaning(
-                "stepped: with all as it really was until each decision"
+                "stepped: each decision is made in the recorded state"
             ),
             shares("stepped, 10 min", [row.stepped_within_ten_minutes for row in rows]),
             seconds("mean wait", [row.mean_wait for row in rows]).unmarked().meaning("mean wait: under this policy"),

@@ -54,7 +54,7 @@ def events_of(workload: Workload) -> Iterator[Happening]:
 # The predictions that a policy makes of the jobs in the system.
 
 MAX_PREDICTIONS = 50_000
-"""Predictions that a search is scored on. Of more, it takes every second, fourth, eighth, …"""
+"""Least number of predictions after thinning. Of more than twice as many, every second, fourth, eighth, … is used."""
 
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 
@@ -72,7 +72,7 @@ class PredictionsMade:
     policy
         Name of the policy.
     purpose
-        What jobs are predicted for.
+        Use of the predictions.
 
     References
     ----------
@@ -88,7 +88,7 @@ class PredictionsMade:
         self.happenings: list[Happening] = []
 
     def __call__(self, envelope: Envelope) -> None:
-        """Note what an event says, and the predictions that it takes."""
+        """Record an ended job, and the predictions that the policy needs at this event."""
         event = envelope.event
         if isinstance(event, JobSubmitted):
             self._waiting[self._rows[event.job_number]] = None
@@ -124,7 +124,7 @@ class PredictionsMade:
 
 
 def predictions_made(workload: Workload, policy: str, purpose: Purpose) -> list[Happening]:
-    """Return the predictions that a replay under a policy makes, and the ends of jobs. It decides by requests."""
+    """Return the predictions that a replay under a policy makes, and the ends of jobs. The policy uses requests."""
     made = PredictionsMade(workload, policy, purpose)
     carry_out(RunPlan(policy, workload.name, workload, configure(policy, "requested")), [made])
     return made.happenings

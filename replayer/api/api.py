@@ -92,7 +92,7 @@ def read_log(
     load
         Divide the gaps between submissions by this factor, for a closed replay.
     recorded
-        Whether the replay is recorded. Then jobs of accounting files that never started are kept.
+        Whether jobs start as in the log in the replay. Then jobs of accounting files that never started are kept.
     reading
         Information that an accounting file or a table lacks: the fields of `ReadingArguments` by their names.
 

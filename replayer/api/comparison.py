@@ -75,7 +75,7 @@ class Compared:
             Name of a policy of the comparison; by default the first one.
         interval
             Whether each figure has three columns: `mean`, `low` and `high`. The last two are a 95 % interval (Student's
-            t) over the copies: the same number of copy of all logs is one draw. They are missing without copies.
+            t) over the copies. One draw is the copy with the same number of each log. Without copies, both are missing.
 
         Raises
         ------
@@ -190,4 +190,4 @@ def _half_width(logarithms: "pd.Series[float]") -> float:
 
 def _require_different(kind: str, names: Sequence[str]) -> None:
     if twice := [name for number, name in enumerate(names) if name in names[:number]]:
-        raise SettingsError(f"{kind} {twice[0]!r} is there twice: give each a name of its own")
+        raise SettingsError(f"{kind} {twice[0]!r} occurs twice; give each {kind} a unique name")

@@ -70,7 +70,7 @@ class OwnClasses:
             )
         made = _configurable(own, classes.base, classes.settings or SpecSettings)
         if (kind, made.name) in self._made:
-            raise SettingsError(f"{kind} {made.name!r} is there twice: give each a `name` of its own")
+            raise SettingsError(f"{kind} {made.name!r} occurs twice; give each {kind} a unique `name`")
         self._made[kind, made.name] = made
         return str(made.name)
 
@@ -146,7 +146,9 @@ class FunctionPolicy(Policy):
         rows = _rows(type(self).__name__, self.function(now, queue, running, free), len(queue))
         needed = int(queue.processors[rows].sum())
         if needed > max(free, 0) and len(rows):
-            raise SettingsError(f"{type(self).__name__} starts jobs on {needed} processors, and {free} are free")
+            raise SettingsError(
+                f"{type(self).__name__} starts jobs on {needed} processors, and {free} are free; return fewer rows"
+            )
         return start_heads(queue, rows.tolist(), len(rows))
 
 

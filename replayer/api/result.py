@@ -31,8 +31,8 @@ class Result:
     configuration
         Policy, predictor and adjustment, each with every key spelled out.
     decisions_sha256
-        SHA-256 of the decision log. The same log and settings give the same digest. Other seeds or names of a policy
-        give another one, even if the decisions are the same.
+        SHA-256 of the decision log. The same log and settings give the same digest. Another seed
+        or policy name gives another digest, even if the decisions are the same.
     schedule_sha256
         SHA-256 of the starts and ends of all jobs. It is the same exactly if the schedules are the same.
     """
@@ -109,12 +109,12 @@ class Result:
             file.write(written.encode())
 
     def _require_same_jobs(self, other: "Result") -> None:
-        """Raise if no job ran in both replays, or a job has another submit time: equal job numbers do not suffice."""
+        """Raise `SettingsError` if no job ran in both replays, or a job has another submit time in the other replay."""
         mine, theirs = self.record, other.record
         names = f"{mine.plan.cluster} and {theirs.plan.cluster}"
         common, here, there = np.intersect1d(mine.jobs.job_number, theirs.jobs.job_number, return_indices=True)
         if not len(common):
-            raise SettingsError(f"{names} have no job in common")
+            raise SettingsError(f"{names} have no job in common; expected replays of the same log")
         if (different := mine.jobs.submit_time[here] != theirs.jobs.submit_time[there]).any():
             job = common[np.argmax(different)]
             raise SettingsError(f"{names} do not have the same jobs: the submit times of job {job} differ")

@@ -17,7 +17,7 @@ COLUMNS = (
     *("log", "row", "processors", "copy", "mean_bounded_slowdown", "mean_wait", "tail_mean_wait"),
     *("users.longest_mean_wait", "max_wait", "utilization", "schedule_sha256"),
 )
-"""Columns of a sweep's frame: those of the table of all cells, which has all scores."""
+"""Columns of a sweep's frame. The table of all cells has further scores."""
 
 
 def sweep(
@@ -32,7 +32,7 @@ def sweep(
 ) -> "pd.DataFrame":
     """Replay a grid of configurations in this process, and return a frame with a row for each replay.
 
-    The policy `easy` is added. Times are in seconds. `row` is the SPEC, `log` the machine.
+    The policy `easy` is added. Times are in seconds. `row` is the SPEC, and `log` the log with size and load.
 
     Parameters
     ----------
@@ -45,14 +45,16 @@ def sweep(
     copies
         Perturbed copies of the log in addition to the log itself.
     jobs
-        Only the first jobs.
+        Replay only this number of jobs, the earliest submitted.
     out
         Folder of the results. Replays whose results are there are not repeated. Without it, no result is kept.
 
     Raises
     ------
     ShadowtimeError
-        If a grid is invalid, the log cannot be read, or pandas is missing.
+        If a grid is invalid, or the log cannot be read.
+    ImportError
+        If pandas is missing.
 
     Examples
     --------

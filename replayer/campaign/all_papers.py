@@ -26,7 +26,7 @@ RESULTS = Path("reproduced")
 
 
 class Agreement(NamedTuple):
-    """The number of figures that stand beside a paper's, and how many of them are near it."""
+    """The number of figures within 5 % of the paper's, and the number of figures that a paper has, too."""
 
     near: int
     compared: int
@@ -58,7 +58,9 @@ def reproduce_all(campaigns: Mapping[str, Path], how: How) -> None:
         If no campaign has its logs, a cell cannot be replayed, or the document cannot be written.
     """
     if how.csv is not None or how.latex is not None:
-        raise SettingsError("--csv and --latex are of one campaign; with --all, name a document: --report FILE.html")
+        raise SettingsError(
+            "--csv and --latex are of one campaign, not of --all; leave them out, or name a page: --report FILE.html"
+        )
     folder = how.out or RESULTS
     require_places((how.report,), (how.logs,))
     done: list[Replayed] = []

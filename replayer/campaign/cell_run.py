@@ -115,7 +115,7 @@ LEAST_OF_GROUP = 10
 
 
 def workload_figures(workload: Workload) -> Iterator[tuple[str, float | int | None]]:
-    """Yield figures of the jobs as logged. R is the share of its request that a job ran, at most 1. Times in seconds.
+    """Yield figures of the jobs as logged, times in seconds. R is the share of its request that a job ran, at most 1.
 
     `workload.groups.KEY` counts the groups of similar jobs; `workload.ratio_std.KEY` is the mean of the standard
     deviations of R in these groups.
@@ -155,8 +155,8 @@ class CellResult(NamedTuple):
 def carry_out_cell(cell: Cell) -> CellResult:
     """Replay a cell and return its result.
 
-    Raise `ShadowtimeError` if the log is missing or differs from the campaign's log, or the replay fails. Also if this
-    machine has another version of Shadowtime or of a plug-in. The error names the cell.
+    Raise `ShadowtimeError` if the log is missing or differs from the campaign's log, if this machine has another
+    version of Shadowtime or of a plug-in, or if the replay fails. The error names the cell.
     """
     try:
         if not cell.is_the_same_here:
@@ -192,7 +192,7 @@ def _whole(cell: Cell, plan: RunPlan) -> tuple[Figures, RunResult, RunRecord]:
 
 
 def _schedule_only(plan: RunPlan) -> tuple[Figures, RunResult, RunRecord]:
-    """Return the same of a run whose starts and scores suffice, from the compiled machine if possible."""
+    """Return the same without figures of events. The run is replayed on the compiled machine if possible."""
     result, record = replay_schedule(plan)
     return {"schedule_sha256": record.jobs.sha256, **dict(figures(result, {}))}, result, record
 

@@ -9,18 +9,20 @@ from shadowtime.replayer.options import CELLS_KEPT
 from shadowtime.shared.cli import application, lasting_imports
 
 Out = Annotated[
-    Path | None, typer.Option(metavar="FOLDER", help="Folder of the results; NAME-results where none is named.")
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Folder of the results; by default NAME-results, by the campaign's name."),
 ]
 Workers = Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; by default as many as cores.")]
 On = Annotated[
     str,
     typer.Option(
-        metavar="cores|dask|dask=ADDRESS", help="This machine's cores; Dask's workers here, or a scheduler's."
+        metavar="cores|dask|dask=ADDRESS",
+        help="Where to replay: on this machine's cores, or on Dask, here or at ADDRESS.",
     ),
 ]
 First = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs of each log.")]
 Report = Annotated[Path | None, typer.Option(metavar="FILE.html", help="The tables as a page, with charts.")]
-Csv = Annotated[Path | None, typer.Option(metavar="FILE.csv", help="The row of every cell.")]
+Csv = Annotated[Path | None, typer.Option(metavar="FILE.csv", help="The row of every cell as a table.")]
 Latex = Annotated[Path | None, typer.Option(metavar="FILE.tex", help="The tables as LaTeX.")]
 
 

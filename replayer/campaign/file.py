@@ -45,7 +45,7 @@ def _named_by(field: str) -> BeforeValidator:
 
 def _plain_name(text: str) -> str:
     if not re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z", text):
-        raise ValueError("expected letters, digits, '.', '_' and '-', and none of the last three first")
+        raise ValueError("expected letters, digits, '.', '_' and '-', and a letter or digit first")
     return text
 
 
@@ -65,7 +65,7 @@ class LogEntry(_Table):
     An `optional` log is left out where its file is missing, with a message. `months` are numbers from 1 of months of 30
     days since the first submission: each of these months is replayed by itself, from an empty machine. `put_back`
     describes jobs to generate that the log lacks. `completed` keeps only the jobs that completed (status 1) and ran for
-    a time between these two, in seconds: the part of a log that a paper had. `skip` leaves out that many jobs from the
+    a time between two limits, in seconds: the part of a log that a paper had. `skip` leaves out that many jobs from the
     beginning, after `jobs` has cut the end: the rest is replayed from an empty machine.
     """
 
@@ -128,8 +128,8 @@ class Campaign(_Table):
     `copies` counts perturbed copies in addition to the log itself. With `compiled`, cells that the compiled machine
     covers are replayed on it: rows have digests of schedules, not of decisions. With `total`, one more table has the
     geometric means of shares and changes over all logs. `paper` holds published figures to print next to ours, by log,
-    row and column. `bold` names, by log and row, the columns that the paper prints in bold. `labels` are shown in the
-    place of rows, by log and row. `reasons` explain, by log and row, why our figures of a row differ from the paper's.
+    row and column. `bold` names, by log and row, the columns that the paper prints in bold. `labels` replace the
+    names of rows, by log and row. `reasons` explain, by log and row, why our figures of a row differ from the paper's.
     `notes` are footnotes of logs, `remarks` of all tables.
     """
 
@@ -175,7 +175,9 @@ class Campaign(_Table):
                 raise ValueError(f"{what}: the name {quote(min(twice))} is used twice; give each a unique name")
 
         if self.compiled and (others := [column.key for column in self.columns if column.key.startswith(BY_EVENTS)]):
-            raise ValueError(f"compiled: the figure {others[0]} is of the events of a run; leave one of them out")
+            raise ValueError(
+                f"compiled: the figure {others[0]} needs the events of a run, which compiled cells lack; leave one out"
+            )
         if not SOURCES[self.mode].closed_loop and any((trace.load or self.load) != 1 for trace in self.logs):
             raise ValueError(
                 f"load: jobs start as recorded in {self.mode} mode, so submissions cannot move; leave it out"

@@ -65,7 +65,8 @@ class CampaignLog:
 def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[CampaignLog]:
     """Return every log of a campaign. `first` overrides the numbers of jobs in the campaign.
 
-    Raise `TraceError` if a log is missing. The error says where it was searched and where it can be downloaded.
+    Raise `TraceError` if a log is missing that is not optional, or if all are. The error says where it was searched and
+    where it can be downloaded.
     """
     there = [entry for entry in campaign.logs if not entry.optional or _is_there(entry, folder)]
     logs = [_find(entry, campaign, folder, first) for entry in there or campaign.logs]
@@ -124,7 +125,8 @@ def workload_of(log: CampaignLog) -> Workload:
     path = Path(log.path)
     if (digest := sha256_of(path)) != log.sha256:
         raise TraceError(
-            f"{path} differs from the campaign's file: SHA-256 {digest[:12]}…, expected {log.sha256[:12]}…"
+            f"{path} differs from the campaign's file: SHA-256 {digest[:12]}…, expected {log.sha256[:12]}…; "
+            "copy that file here"
         )
     trace = read_trace(path)
     if log.put_back is not None:

@@ -17,18 +17,18 @@ CAMPAIGNS = Path(__file__).parents[2] / "campaigns"
 """Folder of the campaigns that ship with the project, one for each table of a paper."""
 
 OF_A_PAPER = r"P\d-"
-"""How the name of a campaign begins that has a table or figure of a paper."""
+"""Beginning of the name of each campaign for a table or figure of a paper, as a regular expression."""
 
 
 def reproduce(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]", help="A table, or RESULT.json of replay --json; without one all tables are listed."
+            metavar="[NAME]", help="A table, or RESULT.json of replay --json; without NAME, all are listed."
         ),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every table of the papers whose logs are there.")] = False,
-    logs: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the logs of archives are.")] = Path(),
+    every: Annotated[bool, typer.Option("--all", help="Reproduce every table whose logs are in --logs.")] = False,
+    logs: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the logs; by default this folder.")] = Path(),
     out: Out = None,
     workers: Workers = None,
     on: On = "cores",

@@ -41,9 +41,9 @@ def reproduce_result(path: Path, logs: Path) -> None:
     path
         The document.
     logs
-        Folder of the logs that are not where the document says.
+        Folder of the logs that are not at the paths in the document.
 
-    Raise `SettingsError` if the file is no such document, or a log is missing or another one.
+    Raise `SettingsError` if the file is no such document, or its log is missing or differs.
     """
     documents = _read(path)
     for document in documents:

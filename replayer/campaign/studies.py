@@ -53,7 +53,7 @@ FIGURES = (
     BoundFigure(4, "SDSC-DS", "normal", "plain", _FIGURE_4),
 )
 LOWER = 5
-"""A bound is much lower than the plain one if it is at most this part of it."""
+"""A bound is much lower than the plain one if it is at most the plain one divided by this number."""
 
 HEAD = ("figure", "log, queue", "bound", "jobs", "covered", "median wait", "median bound", f"≤ plain / {LOWER}")
 

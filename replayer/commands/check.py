@@ -38,7 +38,7 @@ def check(
     processors: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Size of the machine, as LOG@PROCESSORS.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Say it as one line of JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
     describe: Annotated[
         bool, typer.Option("--describe", help="Also the means, medians and shapes by which papers describe a log.")
     ] = False,
@@ -59,11 +59,11 @@ def check(
 
     path, size = split_size(log)
     if size is not None and processors is not None:
-        raise SettingsError(f"{log}: @PROCESSORS and --processors exclude each other")
+        raise SettingsError(f"{log}: @PROCESSORS and --processors exclude each other; leave one of them out")
     size = processors if size is None else size
     if size is not None and reading.pools is not None:
         raise SettingsError(
-            f"{log}: a number of processors and --pools exclude each other: the file of --pools has the number"
+            f"{log}: expected no number of processors, because the file of --pools has it; leave the number out"
         )
     trace = read_trace(Path(path), reading)
     notes = [*trace.notes, trace.doubt, size_note(trace, size, "LOG@PROCESSORS or --pools")]
@@ -142,9 +142,9 @@ def _print(facts: dict[str, Any]) -> None:
     from rich.table import Table
 
     console = Console(highlight=False, markup=False, emoji=False)
-    dates = " to ".join(date[:10] for date in facts["dates"]) if facts["dates"] else "dates not told"
+    dates = " to ".join(date[:10] for date in facts["dates"]) if facts["dates"] else "dates unknown"
     different = ", ".join(f"{count:,} {what}" for what, count in facts["different"].items())
-    size = f" on {facts['processors']:,} processors" if facts["processors"] else ", size of the machine not told"
+    size = f" on {facts['processors']:,} processors" if facts["processors"] else ", size of the machine unknown"
     load = "unknown" if facts["load"] is None else f"{100 * facts['load']:.0f} %"
     unreadable = f", {facts['unreadable']:,} more rows cannot be read" if facts["unreadable"] else ""
     console.print(

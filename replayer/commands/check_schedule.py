@@ -15,16 +15,17 @@ def check_schedule(
     schedule: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="When its jobs started there: .swf (by its waits), .csv or .parquet as of --schedule."
+            metavar="FILE",
+            help="Starts in the other simulator: .swf (by its waits), .csv or .parquet as of --schedule.",
         ),
     ],
-    policy: Annotated[str, typer.Option(metavar="SPEC", help="The policy that the schedule is to be of.")] = "easy",
+    policy: Annotated[str, typer.Option(metavar="SPEC", help="The policy to compare the schedule with.")] = "easy",
     requests: RewrittenRequests = "as-logged",
     sizes: TakenSizes = "requested",
     filter_: TooLarge = "drop",
     jobs: FirstJobs = None,
     processors: MachineSize = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Say it as one line of JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
     """Compare a schedule of another simulator with a policy's; print the first different start, and the reason.
 

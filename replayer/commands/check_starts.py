@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @with_reading_options
 def check_starts(
-    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log that tells real waits.")],
+    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log with recorded waits.")],
     policy: Annotated[
         list[str] | None,
-        typer.Option(metavar="SPEC", help="A policy to compare; again for more. Default: slurm, easy."),
+        typer.Option(metavar="SPEC", help="A policy to compare; repeatable. Default: slurm and easy."),
     ] = None,
     after: Annotated[
-        float, typer.Option(metavar="SHARE", min=0, max=1, help="Compare only jobs behind this share of the log.")
+        float, typer.Option(metavar="SHARE", min=0, max=1, help="Compare only jobs after this share of the log.")
     ] = 0.0,
     filter_: TooLarge = "drop",
     jobs: FirstJobs = None,

@@ -68,7 +68,7 @@ def convert(
     """
     output = place or option
     if output is None or (place and option):
-        raise SettingsError("give the output file once, as OUT or as --output OUT")
+        raise SettingsError("expected the output file once, as OUT or as --output OUT")
     if not output.name.endswith(LOGS + TABLES):
         raise SettingsError(f"{output}: expected a name that ends in one of {', '.join(LOGS + TABLES)}")
     with lasting_imports():

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 @with_reading_options
 def command(
-    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log that tells real waits.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The settings, for slurm:site=FILE.")],
+    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log with recorded waits.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="File for the settings, for slurm:site=FILE.")
+    ],
     train: Annotated[
         int, typer.Option("--train", metavar="N", min=2, help="Fit on the first N jobs, at most half of the log.")
     ] = 5_000,

@@ -12,11 +12,11 @@ from shadowtime.shared.cli import application, lasting_imports
 def command(
     jobs: Annotated[int, typer.Option(help="Number of jobs.")],
     processors: Annotated[int, typer.Option(help="Size of the machine.")],
-    seed: Annotated[int, typer.Option(help="The same seed makes the same trace.")],
+    seed: Annotated[int, typer.Option(help="Seed; the same one makes the same log.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="FILE.swf or FILE.swf.gz")],
     load: Annotated[float, typer.Option(help="Offered load, as a share of the machine.")] = DEFAULT_LOAD,
     waits: Annotated[
-        Literal["easy", "none"], typer.Option(help="Whose waits the jobs have: those under EASY, or unknown.")
+        Literal["easy", "none"], typer.Option(help="Waits of the jobs: those under EASY, or none.")
     ] = "easy",
 ) -> None:
     """Generate a log of a synthetic workload."""

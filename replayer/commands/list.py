@@ -10,9 +10,9 @@ from shadowtime.shared.cli import application, lasting_imports
 
 def list_names(
     kind: Annotated[
-        str | None, typer.Argument(metavar="[KIND]", help=f"One of {', '.join(KINDS)}, orders; else all kinds.")
+        str | None, typer.Argument(metavar="[KIND]", help=f"One of {', '.join(KINDS)}, orders; by default all.")
     ] = None,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of these, with its keys.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A name of that kind: show its keys.")] = None,
 ) -> None:
     """List all policies, predictors, adjusters, bounders, sources and orders, and the keys of each."""
     with lasting_imports():

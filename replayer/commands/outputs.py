@@ -74,7 +74,10 @@ class Targets:
         return Path(STANDARD_OUTPUT) in self.all.values()
 
     def require_usable(self, logs: Sequence[str], *, one_run: bool, side_by_side: bool) -> None:
-        """Raise `SettingsError` if a path has two results or is a log, or if a file for one run would get several."""
+        """Raise `SettingsError` if a path has two results, is a log, or has a wrong suffix.
+
+        Also if a file for one run would get several runs.
+        """
         if not one_run and (self.schedule is not None or (self.decisions is not None and side_by_side)):
             raise SettingsError(
                 "--schedule needs one trace and one policy; so does --decisions with --transport kafka or --speed"

@@ -29,7 +29,7 @@ class Options(ReadingOptions):
         list[str] | None,
         typer.Argument(
             metavar="[LOG[@PROCESSORS]]…",
-            help="SWF, accounting (sacct, PBS, LSF, …), CSV or Parquet. Several: clusters. None: the bundled one.",
+            help="SWF, accounting (sacct, PBS, LSF, …), CSV or Parquet. Each is a cluster; default: the bundled log.",
         ),
     ] = None
     policy: Annotated[list[str] | None, typer.Option(metavar="SPEC", help="Repeat to compare; see --list.")] = None
@@ -38,7 +38,10 @@ class Options(ReadingOptions):
     ] = None
     baseline: Annotated[
         str | None,
-        typer.Option(metavar="SPEC", help="The policy to compare the others with; easy if it is one, else the first."),
+        typer.Option(
+            metavar="SPEC",
+            help="The policy to compare the others with; default: easy if it is replayed, else the first.",
+        ),
     ] = None
     runtime: Annotated[
         list[str] | None, typer.Option(metavar="SPEC", help="Run-time predictor of policies that name none.")
@@ -55,12 +58,12 @@ class Options(ReadingOptions):
         typer.Option(
             metavar="NAME",
             callback=known_mode,
-            help="Whether jobs start as decided (closed), or as they did (recorded); see --list.",
+            help="Whether jobs start as decided (closed), or as in the log (recorded); see --list.",
         ),
     ] = "closed"
     transport: Annotated[Transport, typer.Option(help="Stages in this process, or workers over Kafka.")] = "embedded"
     run: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the run over Kafka; a known one is resumed.")
+        str | None, typer.Option(metavar="NAME", help="Name of the run over Kafka; an existing run is resumed.")
     ] = None
     setting: Annotated[
         list[str] | None,
@@ -80,7 +83,7 @@ class Options(ReadingOptions):
         typer.Option(
             metavar="SPEC",
             help="How moldable jobs scale: constant, amdahl:serial=SHARE or downey:parallelism=MULTIPLE,sigma=VARIANCE"
-            ", the average parallelism as a multiple of the processors requested.",
+            "; parallelism is the average parallelism as a multiple of the requested processors.",
         ),
     ] = "constant"
     capacity: Annotated[
@@ -89,12 +92,12 @@ class Options(ReadingOptions):
     ] = None
     jobs: FirstJobs = None
     processors: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Size of the machine; else the trace's.")
+        int | None, typer.Option(metavar="N", min=1, help="Size of the machine; by default the log's.")
     ] = None
     in_pieces: Annotated[
         bool, typer.Option("--in-pieces", help="Read the log while it is replayed: an SWF log larger than memory.")
     ] = False
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of every draw of chance.")] = 0
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of all random numbers.")] = 0
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Scores as JSON; - is standard output.")] = None
     results: Annotated[
         Path | None,
@@ -112,7 +115,7 @@ class Options(ReadingOptions):
     pipeline: Annotated[
         bool,
         typer.Option(
-            "--pipeline", help="Use the stages also where the compiled machine has the same starts and scores sooner."
+            "--pipeline", help="Use the pipeline even where the faster compiled machine has the same starts and scores."
         ),
     ] = False
     seconds: Annotated[bool, typer.Option("--seconds", help="Exact times in tables: seconds, not hours.")] = False
@@ -124,7 +127,10 @@ class Options(ReadingOptions):
         ),
     ] = False
     list_: Annotated[
-        bool, typer.Option("--list", help="Name every policy and predictor; of those named behind it, tell the keys.")
+        bool,
+        typer.Option(
+            "--list", help="List every policy and predictor; with names behind it, list only these, with keys."
+        ),
     ] = False
 
     @property

@@ -26,7 +26,8 @@ def scores(
     statement: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write a page on the predictions of the last 30 days, as .html or .pdf, not tables."
+            metavar="FILE",
+            help="Write a page on the predictions of the last 30 days, .html or .pdf, in place of tables.",
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, not tables.")] = False,

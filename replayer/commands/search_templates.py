@@ -14,7 +14,9 @@ def command(
     traces: Annotated[list[str], typer.Argument(metavar="TRACE.swf[.gz][@PROCESSORS]…", help="The logs to search on.")],
     output: Annotated[
         Path,
-        typer.Option("-o", "--output", metavar="FILE", help="The set, - is standard output; a folder for several."),
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="File for the set, - is standard output; a folder for several sets."
+        ),
     ],
     policy: Annotated[
         list[str] | None,
@@ -29,7 +31,7 @@ def command(
     requests: RewrittenRequests = "as-logged",
     jobs: Annotated[int, typer.Option(metavar="N", help="Search on the first N jobs only.")] = 10_000,
     population: Annotated[int, typer.Option(metavar="N", help="Sets in a generation; even.")] = 40,
-    generations: Annotated[int, typer.Option(metavar="N", help="Generations.")] = 30,
+    generations: Annotated[int, typer.Option(metavar="N", help="Number of generations.")] = 30,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed finds the same set.")] = 0,
     workers: Annotated[int, typer.Option(metavar="N", help="Threads; 0: as many as cores.")] = 0,
 ) -> None:

@@ -9,16 +9,19 @@ from shadowtime.shared.cli import application, lasting_imports
 
 
 def command(
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The settings, for slurm:site=FILE.")],
-    pools: Annotated[Path, typer.Option(metavar="FILE", help="Its nodes and partitions, for replay --pools.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="File for the settings, for slurm:site=FILE.")
+    ],
+    pools: Annotated[Path, typer.Option(metavar="FILE", help="File for its nodes and partitions, for replay --pools.")],
     names: Annotated[
-        Path, typer.Option(metavar="FILE", help="Numbers of names; one that is there is gone on with, as by replay.")
+        Path,
+        typer.Option(metavar="FILE", help="File for the numbers of names; an existing one is extended, as by replay."),
     ],
     names_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A key: names are hidden, as by replay and follow.")
+        Path | None, typer.Option(metavar="FILE", help="Key file: names are stored as hashes, as by replay and follow.")
     ] = None,
-    via: Annotated[str, typer.Option(metavar="COMMAND", help="What Slurm's commands are run by, as 'ssh login'.")] = "",
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="Patience with one answer.")] = 60.0,
+    via: Annotated[str, typer.Option(metavar="COMMAND", help="Prefix of Slurm's commands, as 'ssh login'.")] = "",
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="Timeout of one command.")] = 60.0,
 ) -> None:
     """Read the settings of a Slurm, for the policy slurm. Nothing is changed in Slurm."""
     with lasting_imports():

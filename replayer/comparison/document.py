@@ -202,7 +202,7 @@ def _oddities(plan: RunPlan) -> dict[str, Any]:
 def requests_as_run_times(plan: RunPlan) -> dict[str, float]:
     """Return the error of requests as run-time predictions, in seconds: the baseline of predictors.
 
-    Only jobs that ran and had a limit count.
+    Only jobs with a known run time and a limit count.
     """
     jobs = error = ran = 0
     for block in plan.workload.blocks():

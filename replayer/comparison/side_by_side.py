@@ -37,7 +37,7 @@ def compiled_first(
     carry_out_others: Callable[[Sequence[RunPlan], Observers], list[RunResult]],
     interruption: Interruption,
 ) -> list[RunResult]:
-    """Replay the plans that the compiled machine covers on it, then the others. Return the results in order of plans.
+    """Replay on the compiled machine the plans that it covers, then the others. Return the results in order of plans.
 
     Observers are records of runs, progress bars, and others that need no envelope of a run on the machine.
     """

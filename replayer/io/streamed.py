@@ -151,7 +151,7 @@ class StreamedReplay:
         return awaited.result()
 
     async def _publish(self, event: Event) -> None:
-        """Publish the next event of the run, unless it is in the log already. Raise if the log has another event."""
+        """Publish the next event of the run, unless the log has it. Raise `ReplayError` if the log differs."""
         sequence, self.sequence = self.sequence, self.sequence + 1
         if sequence < len(published := self._kafka.published):
             if published[sequence].event != event:

@@ -1,4 +1,4 @@
-"""Work in processes of its own, one item at a time in each."""
+"""Parallel work in several processes, one item at a time in each."""
 
 import multiprocessing
 import os
@@ -36,7 +36,7 @@ _written = Counters(0)
 
 
 def count(place: int, number: int) -> None:
-    """Tell the parent how far the item at this place is. Only in a process of `in_processes`, for one that counts."""
+    """Report to the parent how far the item at this place is. Call it only within `in_processes` with `counters`."""
     _written.shared[place] = number
 
 
@@ -55,8 +55,8 @@ def in_processes(
 ) -> Generator[tuple[Item, Outcome], None, None]:
     """Do the work on each item in a process, and yield each item with its outcome as soon as it is done.
 
-    Each process has its own executor. So an error can name the item of a process that dies. `tick` is called ten times
-    a second, and may raise to end all work. The work may `count` in `counters`.
+    Each process has its own executor. So an error can name the item of a process that dies. `tick` is called at least
+    ten times a second, and may raise to end all work. The work may `count` in `counters`.
 
     Raises
     ------

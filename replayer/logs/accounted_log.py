@@ -40,10 +40,10 @@ MOST_YEARS = 50
 """Years over which nine tenths of a log may be submitted."""
 
 FEW = 5
-"""Number of jobs of which no share is taken."""
+"""Minimum number of jobs for a check of shares."""
 
 GRACE = 120
-"""Seconds that a job may run beyond its limit, but no longer than the limit itself, without a doubt about its unit."""
+"""Seconds that a job may run beyond its limit without a doubt about the unit; at most the limit again."""
 
 
 def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, parts: MachineParts | None) -> Trace:
@@ -86,7 +86,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
 
     since = np.where(lives.eligible > 0, np.maximum(lives.eligible, lives.submit), lives.submit)
     own, others = own_numbers(numbers, lives, since, kept, rows.column("life_step"))
-    _add_note(rows, others, "jobs started while another job of the same number ran, and count as jobs of their own")
+    _add_note(rows, others, "jobs started while another job of the same number ran, and count as separate jobs")
     early = kept & lives.started & (lives.start < since)
     since = np.where(early, lives.start, since)
     unique = np.zeros(len(rows), dtype=np.bool_)
@@ -99,7 +99,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         raise TraceError(f"{name}: it has no job that can be replayed" + (f"; left out: {counts}" if counts else ""))
     _add_note(
         *(rows, np.flatnonzero(early)),
-        "jobs started before they were submitted or eligible, and count as without a wait",
+        "jobs started before they were submitted or eligible, and count as jobs without a wait",
     )
 
     order = np.flatnonzero(kept)
@@ -190,7 +190,7 @@ def _add_note(rows: AccountingRows, places: Integers, what: str) -> None:
 
 
 def _refuse_impossible(name: str, rows: AccountingRows, lives: Lives) -> None:
-    """Raise `TraceError` if most times cannot be right: as to their unit, if nobody has stated it, or their zone."""
+    """Raise `TraceError` if most times are impossible: by an unstated unit, or by a wrong time zone or column."""
     stated = "state the unit, such as --columns {}=COLUMN:min (or ns, us, ms, s, h, d)"
     submit = lives.submit[lives.submit != UNKNOWN]
     if "submit" in rows.open_units and len(submit):
@@ -313,7 +313,7 @@ def _types_of_gpus(
         words = rows.words(name)
         codes = [known.setdefault(text, len(known)) if text else UNKNOWN for text in words.values]
         more[name] = np.where(typed, np.array(codes, dtype=np.int64)[words.codes], UNKNOWN)
-    if "gpu_got" in more:  # of a job on one node, the node tells the type where the file does not
+    if "gpu_got" in more:  # for a job on one node, the node gives a type that the file lacks
         nodes, alone = rows.words("node_list"), (more["gpu_got"] == UNKNOWN) & (more["nodes"] == 1) & (more["gpus"] > 0)
         kinds = np.array([parts.type_of_node.get(node, "") for node in nodes.values])
         for row in np.flatnonzero(typed & alone & (kinds != "")[nodes.codes]).tolist():

@@ -207,7 +207,7 @@ def _pieces(
 
 
 def _require_order(path: Path, piece: SwfBlock, last: Integers) -> None:
-    """Raise if jobs are out of order. `last` is the last row of the block before, shape (1, 18)."""
+    """Raise `TraceError` if jobs are out of order. `last` is the last row of the block before, shape (1, 18)."""
     table = np.concatenate((last, piece.table))
     for what, column in (("job number", 0), ("submit time", SUBMIT_TIME)):
         steps = np.diff(table[:, column])

@@ -82,7 +82,7 @@ UNREAD = {
     b"JobID ": "output of sacct without the line of dashes below its header; print it with -P",
     b"<": "XML or HTML; HTCondor's history can be printed with condor_history -json",
 }
-"""Formats that cannot be read, by the first bytes of a file, with the way out."""
+"""Formats that cannot be read, by the first bytes of a file, and what to do."""
 
 
 def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
@@ -113,8 +113,8 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     if (form is None or form.NAME in WHOLE_LOGS) and replace(reading, lenient=False) != AS_READ and path.is_file():
         kind = "the Standard Workload Format" if form is None else form.NAME
         raise SettingsError(
-            f"{path} is read as a log in {kind}; these options do not apply to it: --columns, --time-zone, --pools "
-            "and --names are for accounting files, and tables with commas"
+            f"{path} is read as a log in {kind}; --columns, --time-zone, --pools, --names and similar options are only "
+            "for accounting files and tables; leave them out"
         )
     from shadowtime.replayer.logs.machine_size import with_sizes
 
@@ -143,7 +143,7 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
 
 
 def _stated_format(path: Path, reading: Reading) -> LogFormat | None:
-    """Return the format of a file whose fields or delimiter the user has stated; None if they do not tell."""
+    """Return the format of a file whose fields or delimiter the user has stated; None without these."""
     if reading.fields:
         return log_formats()["sacct" if is_header(reading.fields, any_case=True) else "table"]
     if reading.delimiter is None and not is_table(reading.columns):
@@ -232,7 +232,7 @@ def _unread(path: Path) -> str | None:
             return what
     if (keys := json_keys(head)) or head.lstrip()[:1] in (b"{", b"["):
         shown = ", ".join(sorted(keys)[:10]) or "none"
-        return f"JSON of no format that is read; its keys are {shown}; read are {_known()}"
+        return f"JSON in no known format; its keys are {shown}; known formats are {_known()}"
     lines = [line for line in first_lines(head) if line.strip()]
     if b"\0" in head[:4]:
         return "text in UTF-16 or UTF-32 without a byte order mark, or no text; convert it with iconv -t UTF-8"
@@ -242,7 +242,7 @@ def _unread(path: Path) -> str | None:
     if lines and not standard:
         shown = quote(lines[0].decode(errors="replace"))
         return (
-            f"of no format that is read: it begins with {shown}; read are {_known()}, the Standard Workload Format "
+            f"in no known format; it begins with {shown}; known formats are {_known()}, the Standard Workload Format "
             "and tables of text with a delimiter (--delimiter, ' ' for blanks) and names of columns (--fields)"
         )
     return None

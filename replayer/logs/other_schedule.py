@@ -113,7 +113,7 @@ def _whole(value: Any) -> int:
 
 
 def _require_room(path: Path, workload: Workload, started: Integers) -> None:
-    """Raise if more processors are in use than the machine has. Within a second, ends precede starts."""
+    """Raise `TraceError` if more processors are in use than the machine has. Within a second, ends precede starts."""
     columns = workload.columns
     sizes = columns["processors"]
     ended = started + np.minimum(columns["run_time"], columns["requested_time"])

@@ -48,8 +48,8 @@ GRACE = 120
 """Seconds that a job may run beyond its limit without being reported."""
 
 JUMP = 3_600
-"""Limit in seconds of a jump back of submit times, from one job number to the next. After a longer jump, a clock was
-set back or the numbering restarted."""
+"""Limit in seconds. A longer jump back of submit times, from one job number to the next, means that a clock was set
+back or the numbering restarted."""
 
 SILENCE = 14 * DAY
 """Limit in seconds. A longer gap between submissions means that the logging or the machine was down."""
@@ -58,7 +58,7 @@ Columns = Mapping[str, Integers]
 
 
 class Lack(NamedTuple):
-    """A fact that a log gives for no job, and the consequence for a replay or report."""
+    """A fact that a log states for no job, and the consequence for a replay or report."""
 
     what: str
     therefore: str
@@ -73,26 +73,26 @@ class Oddity(NamedTuple):
 
 
 LACKS: tuple[tuple[str, str, str], ...] = (
-    ("wait_time", "waits", "only a closed replay is possible, and no bound can be held against what happened"),
+    ("wait_time", "waits", "only a closed replay is possible, and no bound can be compared with a wait"),
     ("requested_time", "requested times", "its jobs are left out: nothing could be planned"),
     (
         "user_id",
         "users",
-        "predictions and adjustments by user take all jobs for one user's, and it stays unknown whether some user is "
-        "worse off",
+        "predictions and adjustments by user treat all jobs as of one user, and it stays unknown whether some "
+        "user is worse off",
     ),
     (
         "group_id",
         "accounts or groups",
-        "adjustments leave the project out of their keys; those by project alone take all jobs for one project's",
+        "adjustments leave the project out of their keys; those by project alone treat all jobs as of one project",
     ),
     ("executable_number", "programs or job names", "similar jobs are found by user, size and request alone"),
     ("queue_number", "queues or partitions", "waits are bounded over all jobs, not by queue"),
-    ("status", "how jobs ended", "every end counts as one by itself"),
-    ("memory", "memory", "no job is kept from starting by it"),
-    ("gpus", "GPUs", "no job is kept from starting by them"),
+    ("status", "how jobs ended", "every job counts as ended by itself"),
+    ("memory", "memory", "memory keeps no job from starting"),
+    ("gpus", "GPUs", "GPUs keep no job from starting"),
     ("left_time", "cancelled jobs that never started", "queues look shorter than they were"),
-    ("handed_in", "when jobs became eligible", "waits count from submission, holds and dependencies among them"),
+    ("handed_in", "when jobs became eligible", "waits count from submission, and include holds and dependencies"),
 )
 """Columns, each with a description and the consequence for a log that lacks the column."""
 
@@ -179,7 +179,7 @@ def _impossible(columns: Columns, processors: int) -> Iterator[Oddity]:
     )
     allocated, asked = columns["allocated_processors"], columns["requested_processors"]
     yield from _of_rows(
-        "got other processors than it asked for",
+        "got another number of processors than requested",
         columns,
         (allocated > 0) & (asked > 0) & (allocated != asked),
         lambda row: f"{allocated[row]} for {asked[row]}",
@@ -198,7 +198,7 @@ def overlaps(columns: Columns, processors: int) -> Iterator[Oddity]:
         first = int(np.flatnonzero(over)[np.argmin(start[over])])
         number, most = columns["job_number"][ran[first]], int(held.max())
         yield Oddity(
-            "started although more was held then than there is",
+            "started when more processors were in use than the machine has",
             int(over.sum()),
             f"job {number} at {start[first]}: {held[first]} of {processors} processors; at most {most}",
         )
@@ -230,7 +230,7 @@ def _clock(columns: Columns, _: int) -> Iterator[Oddity]:
     if back.size:
         row, before = order[back[0] + 1], order[back[0]]
         yield Oddity(
-            "clock jump: submitted more than an hour before the job number before it",
+            "clock jump: submitted more than an hour before the preceding job number",
             len(back),
             f"job {numbers[row]} at {submit[row]}, job {numbers[before]} at {submit[before]}",
         )
@@ -258,7 +258,7 @@ def _users(columns: Columns, _: int) -> Iterator[Oddity]:
     missing = int(known[-1] - known[0] + 1 - len(known))
     if 0 < missing <= len(known):  # gaps in sparse numbers, such as system user ids, mean nothing
         first = int(known[np.flatnonzero(np.diff(known) > 1)[0]]) + 1
-        yield Oddity("user number without a job: users may have been taken out", missing, f"user {first}")
+        yield Oddity("user number without a job: users may have been removed", missing, f"user {first}")
 
 
 def _number(value: int) -> str:

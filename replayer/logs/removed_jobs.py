@@ -1,7 +1,7 @@
 """Jobs that the cleaning of an archived log took out, put back as generated jobs.
 
-A cleaned log lacks the jobs of a flurry, but keeps the numbers of the jobs around them. So the log tells how many jobs
-are missing, and when they were submitted. All else is drawn by a description.
+A cleaned log lacks the jobs of a flurry, but keeps the numbers of the jobs around them. So the log shows how many jobs
+are missing, and about when they were submitted. All else is drawn at random, as a description states.
 """
 
 from dataclasses import replace
@@ -53,7 +53,7 @@ def put_back(trace: Trace, jobs: PutBack) -> Trace:
 
     The submit times are interpolated between the jobs with the next lower and the next higher number.
 
-    Raise `TraceError` if the log lacks no number of the range.
+    Raise `TraceError` if the log lacks no number of the range, or is an accounting file.
 
     Examples
     --------

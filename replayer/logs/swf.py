@@ -54,12 +54,13 @@ _NUMERIC_BYTES = b"0123456789+-. \t\n\v\f"
 
 
 def read_swf(path: str | os.PathLike[str], *, lenient: bool = False) -> Trace:
-    """Read a log in the Standard Workload Format, plain or compressed by gzip (whatever its name).
+    """Read a log in the Standard Workload Format, plain or compressed by gzip, xz, bzip2, zstd or zip.
 
     Parameters
     ----------
     path : str or os.PathLike
-        Path of the file. Its name without `.swf` and `.gz` becomes the name of the trace.
+        Path of the file. Its first bytes show the compression. Its name without `.swf` and a suffix such as `.gz`
+        becomes the name of the trace.
     lenient : bool
         Whether more than a tenth of the job lines may be odd.
 
@@ -211,7 +212,7 @@ def notes_on(longer: int) -> tuple[str, ...]:
     """Return a note for the user if lines had too many fields, else nothing; `longer` counts these lines."""
     if not longer:
         return ()
-    return (f"{longer} lines had more than {len(FIELDS)} fields; the rest of them is ignored",)
+    return (f"{longer} lines had more than {len(FIELDS)} fields; further fields are ignored",)
 
 
 def write_swf(path: str | os.PathLike[str], header: Mapping[str, str], table: Integers) -> None:
@@ -296,7 +297,7 @@ def _table(rows: list[bytes]) -> tuple[Integers | None, int]:
         return np.empty((0, len(FIELDS)), dtype=np.int64), 0
     text, longer = b"\n".join(rows), 0
     other_blanks = any(blank in text for blank in (b"\t", b"\v", b"\f"))
-    if other_blanks or {row.count(b" ") for row in rows} != {len(FIELDS) - 1}:  # as many blanks hold no more fields
+    if other_blanks or {row.count(b" ") for row in rows} != {len(FIELDS) - 1}:  # 17 blanks separate at most 18 fields
         widths = [len(row.split()) for row in rows]
         if min(widths) < len(FIELDS):
             return None, 0

@@ -21,15 +21,16 @@ class Trace:
     """A log as it was read: all of its jobs, nothing filtered, -1 if unknown.
 
     `header` has the first value of each `; Key: value`. `table` is (n, 18), sorted by submit time and job number, with
-    columns as in `FIELDS`. `notes` are remarks on the file for the user.
+    columns as in `FIELDS`. `notes` are remarks on the file for the user. `left_out` counts unusable rows by reason,
+    with the first example. `most_held` is the maximum number of processors in use, if it stands for the size of the
+    machine.
 
     The other fields are of accounting files only. `more` has additional columns (n,), as in `OF_ACCOUNTING`. `pools`
-    are the parts of the machine, if known. `left_out` counts unusable rows by reason, with the first example.
+    are the parts of the machine, if known.
     `resized` has the job number, time and processors of each size change of a running job, shape (3, changes).
-    `most_held` is the maximum number of processors in use, if it stands for the size of the machine. `job_ids` has the
-    site's id of each job whose number is not its id. `texts` are the texts that columns of `TEXTS_OF_JOB` number.
-    `stated_columns` names columns that the file has, even if they add nothing. `doubt` is the reason why the log must
-    not be replayed as it was read.
+    `job_ids` has the site's id of each job whose number is not its id. `texts` are the texts that columns of
+    `TEXTS_OF_JOB` number. `stated_columns` names columns that the file has, even if they add nothing. `doubt` is the
+    reason why the log must not be replayed as it was read.
     """
 
     name: str
@@ -100,8 +101,8 @@ def size_note(trace: Trace, processors: int | None, options: str) -> str | None:
         return None
     if processors is None:
         return (
-            f"it does not say how large its machine is: it is taken to have {trace.most_held:,} processors, the most "
-            f"that were held at one time, so few jobs wait in a closed replay; give its size with {options}"
+            f"it does not state the size of its machine; {trace.most_held:,} processors are assumed, the most that "
+            f"were held at one time, so few jobs wait in a closed replay; give its size with {options}"
         )
     if processors < trace.most_held:
         return f"{trace.most_held:,} processors were held at one time, more than the {processors:,} that you give it"
@@ -109,7 +110,7 @@ def size_note(trace: Trace, processors: int | None, options: str) -> str | None:
 
 
 def sha256_of(path: Path) -> str:
-    """Return the digest of a file's bytes."""
+    """Return the SHA-256 of a file, in hexadecimal. Raise `TraceError` if the file cannot be read."""
     try:
         with path.open("rb") as file:
             return file_digest(file, "sha256").hexdigest()

@@ -137,7 +137,7 @@ def prepare(
     limit : int, optional
         Keep this many jobs, the earliest submitted.
     load : float
-        Divide the gaps between submissions by this factor: with 2, jobs come twice as fast (Smith 1999, section 4).
+        Divide the gaps between submissions by this factor: with 2, jobs arrive twice as fast (Smith 1999, section 4).
     recorded
         Whether jobs start as recorded. Then jobs of an accounting file that never started, or ran for less than a
         second, are kept. A closed replay drops them, because their run time under another schedule is unknown.
@@ -257,7 +257,7 @@ def machine_of(trace: Trace, processors: int | None) -> int:
             f"{trace.name}: its header has neither MaxProcs nor MaxNodes as a whole number; give --processors"
         )
     if machine <= 0:
-        raise SettingsError(f"processors {machine}: a machine has at least 1")
+        raise SettingsError(f"processors {machine}: a machine has at least 1 processor")
     if machine > MAX_MACHINE:
         raise SettingsError(f"processors {machine}: a machine has at most {MAX_MACHINE}")
     return machine
@@ -375,7 +375,7 @@ def rewritten(
 
 
 def longest_of_queue(queue_numbers: Integers, run_times: Integers, rows: Integers) -> Integers:
-    """Return the longest run time in seconds of each job's queue, of the jobs in these rows.
+    """Return for each job the longest run time, in seconds, of the jobs of its queue among `rows`.
 
     >>> longest_of_queue(np.array([1, 2, 1, 1]), np.array([5, 7, 60, 90]), np.array([0, 1, 2])).tolist()
     [60, 7, 60, 60]

@@ -67,12 +67,12 @@ def tables(
 
 
 def starts_by_table(rows: Sequence[StartsByScores], partition: Callable[[int], str] = str) -> FittedTable:
-    """Return the table of how often jobs started by the time that users were told, with a row for each partition."""
+    """Return the table of how often jobs started by the time that was stated, with a row for each partition."""
     columns = [
         shares("came true", [row.came_true for row in rows]).meaning("came true: jobs that started by that time"),
-        shares("stated", [row.stated for row in rows]).meaning("stated: how often it was to come true"),
+        shares("stated", [row.stated for row in rows]).meaning("stated: the probability that was stated"),
         TableColumn("jobs", "", [f"{row.jobs:,}" for row in rows]),
-        TableColumn("told wait", "", [duration(row.mean_bound) for row in rows]).meaning("told wait: on average"),
+        TableColumn("stated wait", "", [duration(row.mean_bound) for row in rows]).meaning("stated wait: on average"),
     ]
     names = ["all" if row.queue is None else partition(row.queue) for row in rows]
     return _table('How often "starts by" came true', columns, {"partition": names})

@@ -128,10 +128,10 @@ def wait_bound_table(results: Sequence[RunResult], *, exact: bool = False, whole
             "95 % interval", "%", [_interval(row["coverage_low"], row["coverage_high"]) for row in rows]
         ).meaning("interval: by a bootstrap of blocks of time"),
         measure("over", [row["over_rms"] for row in rows]).meaning(
-            "over: root mean square of bound less wait among those"
+            "over: root mean square of bound minus wait, of covered waits"
         ),
         numbers("to plain", [row["ratio_to_plain"] for row in rows], 3).meaning(
-            "to plain: that of plain bounds divided by it"
+            "to plain: `over` of plain bounds, divided by `over`"
         ),
         TableColumn("predicted", "jobs", made),
     ]

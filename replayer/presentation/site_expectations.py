@@ -82,11 +82,11 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], 
         shares("too late", values("late_share")).meaning("too late: share of starts expected too late"),
         measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
         shares("held", [word.held for word in words]).meaning(
-            "held: share of bounds that held; in time: by the site's first expected start, beside our probability"
+            "held: share of bounds that held; in time: jobs started by the site's first expected start"
         ),
         TableColumn("jobs", "", [f"{word.jobs:,}" for word in words]),
         numbers("Brier", [word.brier for word in words], 3).meaning(
-            "Brier: mean squared error of probabilities of starting by then; the site's word taken for certain"
+            "Brier: mean squared error of probabilities of starting by then; the site's expectations count as certain"
         ),
         measure("mean bound", [word.mean_bound for word in words]),
         measure("ahead", values("mean_ahead")).meaning("ahead: mean time from the expectation to the start"),

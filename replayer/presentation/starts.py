@@ -40,7 +40,7 @@ def start_columns(rows: Sequence[StartDistributionScores], *, exact: bool = Fals
     }
     columns = [
         measure("CRPS", [row.crps for row in rows]).meaning(
-            "CRPS: continuous ranked probability score of the wait; of one number the mean error"
+            "CRPS: continuous ranked probability score of the wait; of a single number, the mean error"
         ),
         *(
             shares(

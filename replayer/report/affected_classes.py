@@ -56,8 +56,8 @@ def whom_table(runs: Sequence[RunRecord], base: int) -> str:
         for name, changes in compared
     ]
     note = (
-        f"How much longer (+) or shorter (-) jobs wait than the same jobs under {first.plan.label}, on average, and in "
-        f"brackets where that lies with 95 % confidence. {medians_of(first.plan.workload.columns)}: the medians."
+        f"How much longer (+) or shorter (-) jobs wait than the same jobs under {first.plan.label}, on average, with "
+        f"the 95 % confidence interval in brackets. {medians_of(first.plan.workload.columns)}: the medians."
     )
     heads = ["policy", *(f"{group.shape} ({group.jobs:,} jobs)" for group in some)]
     return table(heads, body, "Who waits longer, who shorter", note)

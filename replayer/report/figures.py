@@ -35,9 +35,7 @@ def wait_distribution(runs: Sequence[RunRecord], base: int) -> str:
 
     def drawn(shown: Sequence[int], size: Sequence[int] = ()) -> str:
         listed = ", ".join(names[place] for place in shown)
-        chart = Chart(
-            f"Share of jobs that wait no longer than so long, under {listed}; the numbers follow as a table", *size
-        )
+        chart = Chart(f"Share of jobs by their maximum wait, under {listed}; the numbers follow as a table", *size)
         x, y = logarithmic(1, longest, chart.left, chart.right), linear(0, 1, chart.bottom, chart.top)
         marks = time_marks(1, longest)
         chart.axes(Axis(x, marks[:: 2 if size else 1], "wait"), Axis(y, SHARES, "jobs that wait no longer"))
@@ -53,7 +51,7 @@ def wait_distribution(runs: Sequence[RunRecord], base: int) -> str:
     numbers = table(
         ["policy", *(f"{percent(share, '.0f')} within" for share in QUANTILES)], rows, "Quantiles of the waits"
     )
-    caption = "Share of jobs that wait no longer than so long, on a logarithmic axis. Higher and to the left is better."
+    caption = "Share of jobs that wait at most the time on the logarithmic axis. Higher and to the left is better."
     if len(runs) <= MAX_IN_ONE:
         return figure("Waits", caption, lines(names) + drawn(range(len(runs))), numbers)
     picture = panels((names[place], drawn([base, place], PANEL)) for place in others(base, len(runs)))

@@ -147,8 +147,8 @@ def _day_caption(day: OneDay, machine: int) -> str:
 def _how(one_by_one: bool) -> str:
     if one_by_one:
         return (
-            "Each rectangle is a job, as wide as it ran, as high as it had processors, shaded by its wait; "
-            "which processors a job had the log does not tell. The queue is drawn as means of five minutes."
+            "Each rectangle is a job, as wide as it ran, as high as it had processors, shaded by its wait. "
+            "The log does not state which processors a job had. The queue is drawn as means of five minutes."
         )
     return (
         f"More than {MAX_BARS:,} rectangles would be needed, so no job has its own: processors in use are means "

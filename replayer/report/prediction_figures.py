@@ -55,7 +55,7 @@ def calibration(row: Mapping[str, Any]) -> str:
     listed = ", ".join(f"{name} {error:.3f}" for name, error in errors if error is not None)
     caption = (
         "Evaluated candidates, by their predicted probability of delaying the head of the queue, and the share that "
-        "would have delayed it. On the line, the two are equal. A larger dot is of more candidates."
+        "would have delayed it. On the line, the two are equal. A larger dot stands for more candidates."
         + (f" Calibration error, the mean distance from it: {listed}." if listed else "")
     )
     head = ["probability", "candidates", "stated", "happened"]
@@ -87,8 +87,8 @@ def transforms(document: Mapping[str, Any]) -> str:
         for name, row in zip(names, known, strict=True)
     ]
     caption = (
-        "In which tenth of its predicted distribution each run time fell: all tenths alike where it can be taken at "
-        "its word."
+        "Share of run times in each tenth of their predicted distribution. If the distributions are right, all tenths "
+        "are equal."
     )
     title = "Calibration of run times"
     return figure(title, caption, picture, table(["predictor", *groups], body, title), wide=len(drawn) > 1)
@@ -122,7 +122,7 @@ def bounds_over_time(run: RunRecord, policy: str, charts: int) -> list[str]:
 
 
 def waits_and_bounds(what: str, rows: Integers, clock: Callable[[int], str], most: int = MAX_DOTS) -> tuple[str, str]:
-    """Return the caption and the picture of waits and their bounds over time, in a logarithmic scale.
+    """Return the caption and the picture of waits and their bounds over time, on a logarithmic axis.
 
     Parameters
     ----------

@@ -163,7 +163,7 @@ def _lacks(document: Mapping[str, Any]) -> str:
     if not document["lacks"]:
         return over
     rows = "".join(f"<li><b>{escape(lack['what'])}</b>: {escape(lack['therefore'])}</li>" for lack in document["lacks"])
-    return f"{over}<details><summary>What this log does not tell</summary><ul>{rows}</ul></details>"
+    return f"{over}<details><summary>What this log does not state</summary><ul>{rows}</ul></details>"
 
 
 def _differences(runs: Sequence[RunRecord], base: int) -> str:

@@ -29,7 +29,7 @@ def slowdowns(jobs: JobTimes) -> Floats:
 
 
 TAIL = 1000
-"""One in so many waits is in the tail."""
+"""One of this many waits is in the tail."""
 
 FEW = 20
 """Minimum number of jobs of a user for a meaningful mean wait."""
@@ -53,7 +53,7 @@ def by_user(values: NDArray[np.generic], users: Integers) -> Floats:
 def tail_mean(waits: Integers) -> float | None:
     """Return the mean of the longest 0.1 % of waits, at least of one, in seconds; None without waits.
 
-    The longest wait alone is one job's; one other submission changes it. O(waits).
+    The longest wait alone is of one job, and one moved submission can change it much. O(waits).
 
     >>> tail_mean(np.arange(3000))
     2998.0

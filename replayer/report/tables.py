@@ -93,9 +93,9 @@ def differences(pairs: Sequence[tuple[str, PairedDifferences]], baseline: str) -
     ]
     caption = (
         f"The baseline is {baseline}. Each job against itself under the other policy: mean difference, and in brackets "
-        "where it lies with 95 % confidence. Of the users with 20 jobs or more, those are worse off whose mean wait "
-        "is longer by more than a minute; the worst is he whose mean wait grew most. "
-        "Jobs that come after one another wait alike, so the intervals are of a bootstrap of whole tenths of the log, "
+        "its 95 % confidence interval. Of the users with 20 jobs or more, those are worse off whose mean wait "
+        "is longer by more than a minute; the worst is the one whose mean wait grew most. "
+        "Consecutive jobs have similar waits, so the intervals are of a bootstrap of whole tenths of the log, "
         "not of single jobs. An interval that spans 0 shows no difference."
     )
     head = ["policies", "wait", "bounded slowdown", "jobs that start sooner", "later", "users worse off", "worst user"]
@@ -151,8 +151,8 @@ def adjustments(document: Row) -> str:
     cells = ((escape(row["scheme"]), *(cell(row[key], _share(row[key])) for key in keys)) for row in rows)
     body = list(dict.fromkeys(cells))  # a recorded log has the same scores in every run
     caption = (
-        "Accuracy: run time over request, or the other way round where that is less. What adjustments turned out to "
-        "be: none, too long, too short, or bad: too short by half an hour."
+        "Accuracy: run time over request, or the other way round where that is less. The other columns are "
+        "shares of jobs: not adjusted (none), long enough (over), too short (under), and by half an hour or more (bad)."
     )
     head = ["scheme", "accuracy of requests", "adjusted", "none", "over", "under", "bad"]
     return table(head, body, "Walltime adjustments", caption)
@@ -172,7 +172,7 @@ def forecasts(document: Row) -> str:
         for row in document["wait_forecasts"]
     ]
     caption = (
-        "Told at submission by running the policy ahead, everybody running as predicted. The last column is the error "
+        "Forecast at submission by running the policy ahead, with run times as predicted. The last column is the error "
         "as a share of the mean wait."
     )
     head = ["policy", "jobs with one", "mean forecast", "mean wait", "mean absolute error", "share"]
@@ -206,11 +206,11 @@ def wait_bounds(rows: Sequence[Row], label: str = "Bounds on waits") -> str:
     ]
     first = rows[0]
     caption = (
-        f"Bounds that a share of {first['quantile']:g} of waits shall keep, at confidence {first['confidence']:g}"
+        f"Bounds that a share of {first['quantile']:g} of waits should keep, at confidence {first['confidence']:g}"
         f"{'' if several else ', under ' + first['policy']}. "
-        "In brackets where the share covered lies with 95 % confidence, by a bootstrap of blocks of time. "
-        "Over: root mean square of bound less wait where the bound held. To plain: that of plain bounds divided by it. "
-        + coverage_shortfall(rows)
+        "In brackets: the 95 % confidence interval of the covered share, by a bootstrap of blocks of time. "
+        "Over: root mean square of bound minus wait where the bound held. To plain: that of plain bounds divided by "
+        "that of these. " + coverage_shortfall(rows)
     )
     return table(["bounds", "covered", "over", "to plain", "jobs with one"], body, label, caption)
 
@@ -219,8 +219,8 @@ def wait_ranges(ranges: Iterable[WaitRanges]) -> str:
     """Return the ranges of processors that were found in the waits, beside the site's own; empty without ranges."""
     body = [list(map(escape, row)) for row in range_rows(ranges)]
     caption = (
-        "Processors of jobs: the ranges with similar waits, as they were cut last, and those that the site thinks of. "
-        "With each range, the number of waits that it remembered then."
+        "Ranges of processors with similar waits, as last cut, and the ranges that the site uses. With each range, the "
+        "number of waits in its history at that time."
     )
     return table([*HEADINGS], body, "Ranges of processors", caption) if body else ""
 

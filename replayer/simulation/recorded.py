@@ -50,7 +50,10 @@ class Recorded(ReplaySource):
         self._capacity = capacity
         self._traits = traits
         if not sum(_count_known_waits(block) for block in workload.blocks()):
-            raise TraceError(f"{workload.name}: its jobs have no wait times; only --mode closed needs none")
+            raise TraceError(
+                f"{workload.name}: its jobs have no wait times, which a recorded replay needs; "
+                "replay --mode closed needs none"
+            )
 
         self._resized = _resized(workload)
         self._arrivals = workload.jobs_from(0)
@@ -145,7 +148,10 @@ class Recorded(ReplaySource):
 
 
 def _count_known_waits(workload: Workload) -> int:
-    """Return the number of jobs whose start or withdrawal is known. Raise if a job ends after `MAX_TIME`."""
+    """Return the number of jobs whose start or withdrawal is known.
+
+    Raise `TraceError` if a job ends after `MAX_TIME`.
+    """
     columns = workload.columns
     wait = columns["wait_time"]
     left = np.broadcast_to(columns.get("left_time", UNKNOWN), wait.shape)

@@ -28,7 +28,7 @@ class StartsInTime(NamedTuple):
     """How often "starts by" came true for the jobs of a queue, or of all queues (None).
 
     `jobs` counts the jobs with such a time that have started, or that wait beyond it. `kept` counts those that started
-    in time. `waiting` counts the jobs whose time is still to come.
+    in time. `waiting` counts the jobs whose time has not been reached.
     """
 
     queue: int | None
@@ -73,7 +73,7 @@ class MonthOfStarts:
         self._kept: dict[int | None, list[int]] = {}
 
     def push(self, envelope: Envelope) -> None:
-        """Take the next envelope of the run. Those of jobs that came before `first` are left out."""
+        """Process the next envelope of the run. Jobs submitted before `first` are left out."""
         event = envelope.event
         if self.begins is None:
             self.begins = event.time
@@ -127,7 +127,7 @@ class MonthOfStarts:
         return [every, *sorted(rows, key=lambda row: (-row.jobs, row.queue or 0))]
 
     def words(self) -> Iterator[tuple[str, StartErrorScores]]:
-        """Yield who expects a start, and the errors; the site's words and ours are of the same jobs."""
+        """Yield each source of expected starts with its errors. All sources are scored on the same jobs."""
         sums = self.of_site if self.of_site[OURS].jobs else self.of_all
         for name, errors in sums.items():
             if errors.jobs:

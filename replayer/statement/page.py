@@ -13,24 +13,24 @@ from shadowtime.shared.formatting import DAY, duration, percent
 from shadowtime.shared.messages import StartErrorScores
 
 STATED = 0.95
-"""Probability with which a job is stated to start by then."""
+"""Stated probability that a job starts by the stated time."""
 
 FEW = 30
-"""Jobs of a partition below which its share is not called the lowest."""
+"""Minimum number of jobs of a partition whose share may be named as the lowest."""
 
 MOST_PARTITIONS, MOST_SHADOWS = 10, 3
-"""Rows of the tables: all has to be on one sheet."""
+"""Maximum rows of the tables, so that the page fits on one sheet."""
 
 LONG_NAMES = 'style="overflow-wrap: anywhere"'
-"""Of paragraphs with names, which may be longer than the screen of a phone."""
+"""Attribute of paragraphs with names, which may be longer than the screen of a phone."""
 
 BEST = "best"
 """The policy that is recommended."""
 
 WORDS = {
     OURS: "Shadowtime, at the submission",
-    FIRST: "the site's scheduler, its first word",
-    LAST: "the site's scheduler, its last word",
+    FIRST: "the site's scheduler, first expectation",
+    LAST: "the site's scheduler, last expectation",
     AT_ONCE: "a guess: the job starts at once",
 }
 
@@ -65,7 +65,7 @@ def statement_page(facts: StatementFacts) -> str:
     words = dict(facts.month.words())
     until = f"{datetime.fromtimestamp(facts.unix_start + facts.now, UTC):%H:%M} UTC"
     days = (facts.now - facts.begins) / DAY
-    whole_month = "" if days > DAYS - 1 else f" The log that is kept begins then: these are {max(days, 0.0):.1f} days."
+    whole_month = "" if days > DAYS - 1 else f" The stored log begins then, so this covers {max(days, 0.0):.1f} days."
     sections = {
         "How often “starts by” came true": _promises(facts, rows),
         "How far off expected starts were": _errors(words),
@@ -87,7 +87,7 @@ def _summary(facts: StatementFacts, rows: Sequence[StartsInTime], words: dict[st
     if every.share is None:
         yield "No job had a stated time by which it starts, or none of these times has come."
     else:
-        stated = f"A time is stated by which a job starts with {percent(STATED, '.0f')}."
+        stated = f"Each job has a stated time by which it starts with a probability of {percent(STATED, '.0f')}."
         yield f"{stated} Of {every.jobs:,} jobs, {percent(every.share)} started by then."
         known = [row for row in partitions if row.jobs >= FEW and row.share is not None]
         if len(known) > 1:
@@ -96,7 +96,10 @@ def _summary(facts: StatementFacts, rows: Sequence[StartsInTime], words: dict[st
     if OURS in words:
         others = [
             f"{text}, {duration(words[name].median_absolute_error)}"
-            for name, text in ((FIRST, "of the first word of the site's scheduler"), (AT_ONCE, "of a guess of no wait"))
+            for name, text in (
+                (FIRST, "of the first expectation of the site's scheduler"),
+                (AT_ONCE, "of a guess of no wait"),
+            )
             if name in words
         ]
         ours = duration(words[OURS].median_absolute_error)
@@ -127,8 +130,8 @@ def _promises(facts: StatementFacts, rows: Sequence[StartsInTime]) -> str:
     ]
     left = len(partitions) - MOST_PARTITIONS
     note = (
-        f"Stated with {percent(STATED, '.0f')} when the job was submitted. A job that still waits beyond its time "
-        "counts as too late. Open: the time is still to come."
+        f"Stated with a probability of {percent(STATED, '.0f')} at submission. A job that still waits beyond its time "
+        "counts as too late. Open: the time has not been reached."
         + (f" The {left:,} partitions with the fewest jobs are left out." if left > 0 else "")
     )
     head = ["partition", "jobs", "came true", "too late", "still open"]

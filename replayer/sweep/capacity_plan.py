@@ -21,13 +21,13 @@ from shadowtime.shared.statistics import half_width
 from shadowtime.shared.text import TableColumn
 
 TARGET = re.compile(rf"\s*(mean|median|longest|p{PLAIN})\s+(wait|slowdown)\s*<=\s*({PLAIN})\s*({UNIT})\s*\Z")
-EXAMPLES = "expected as 'p95 wait <= 4h', 'mean wait <= 30min' or 'mean slowdown <= 20'"
+EXAMPLES = "expected a target such as 'p95 wait <= 4h', 'mean wait <= 30min' or 'mean slowdown <= 20'"
 
 LARGEST = 64
-"""Largest machine that is tried, as a multiple of the log's. The largest load is as much above the log's."""
+"""Largest machine and largest load that are tried, as multiples of those of the log."""
 
 STEPS = 200
-"""Number of steps into which the size of the log's machine, or its load, is divided."""
+"""Number of steps into which the size of the log's machine is divided. Loads have steps of a hundredth."""
 
 
 class Target(NamedTuple):
@@ -42,7 +42,7 @@ class Target(NamedTuple):
     limit: float
 
     def kept(self, waits: Floats, run_times: Floats) -> bool:
-        """Return whether the jobs keep it. Slowdowns count run times of less than 10 s as 10 s, and are at least 1."""
+        """Return whether the jobs keep the target. Slowdowns count a run time as at least 10 s, and are at least 1."""
         values = waits if self.of_waits else np.maximum((waits + run_times) / np.maximum(run_times, 10.0), 1.0)
         if self.share is None:
             return bool(values.mean() <= self.limit)
@@ -99,7 +99,7 @@ class CapacityQuestion(NamedTuple):
 
     @property
     def least(self) -> int:
-        """The least value that is tried: the processors of the widest job, if jobs are not cut to the machine."""
+        """The least value that is tried: the processors of the widest job, or a step for loads and if jobs are cut."""
         if self.of_load or self.oversized == "align":
             return self.step
         return int(self.workload(self.logged, 0).columns["processors"].max())

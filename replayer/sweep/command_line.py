@@ -12,7 +12,9 @@ from shadowtime.shared.cli import application, lasting_imports
 def sweep(
     policy: Annotated[
         list[str],
-        typer.Option(metavar="SPEC", help="With grids, as 'easy:queue={srf,saf},threshold={20h..100h step 10h}'."),
+        typer.Option(
+            metavar="SPEC", help="SPECs with grids, as 'easy:queue={srf,saf},threshold={20h..100h step 10h}'."
+        ),
     ],
     log: Annotated[
         str | None, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log, as for replay; none: the bundled one.")
@@ -27,23 +29,24 @@ def sweep(
         int, typer.Option(metavar="N", min=0, max=1_000, help="Perturbed copies beside the log, for intervals.")
     ] = 0,
     tail: Annotated[
-        float, typer.Option(metavar="SHARE", min=0, help="Longest tail of a winner, as a share of easy's.")
+        float, typer.Option(metavar="SHARE", min=0, help="Maximum tail of a winner, as a share of easy's.")
     ] = 1.10,
     user: Annotated[
-        float, typer.Option(metavar="SHARE", min=0, help="Longest mean wait of a user, as a share of easy's.")
+        float, typer.Option(metavar="SHARE", min=0, help="Maximum mean wait of the worst user, as a share of easy's.")
     ] = 1.15,
     first: FirstJobs = None,
     filter_: TooLarge = "drop",
     requests: RewrittenRequests = "as-logged",
     show: Annotated[int, typer.Option(metavar="N", min=1, help="Rows of each table.")] = 20,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder of the results; sweep-LOG-results unless named.")
+        Path | None, typer.Option(metavar="FOLDER", help="Folder of the results; by default sweep-LOG-results.")
     ] = None,
     workers: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Processes; by default as many as cores.")
     ] = None,
     on: Annotated[
-        str, typer.Option(metavar="cores|dask|dask=ADDRESS", help="This machine's cores; or the workers of Dask.")
+        str,
+        typer.Option(metavar="cores|dask|dask=ADDRESS", help="Where to replay: on this machine's cores, or on Dask."),
     ] = "cores",
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="All rows as a page, with the frontier of each machine.")

@@ -34,7 +34,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Grid:
-    """The choices of a sweep: SPECs with braces, sizes and loads as ranges; and what it keeps.
+    """The options of a sweep: SPECs with braces, ranges of sizes and loads, and the preparation of the log.
 
     `copies` is the number of perturbed copies beside the log itself.
     """
@@ -52,9 +52,9 @@ class Grid:
 def campaign_of(grid: Grid) -> Campaign:
     """Return the campaign of a sweep, whose cells run on the compiled machine where it covers them.
 
-    `easy` is the first policy, since constraints are shares of its figures. A SPEC that is there already is left out.
+    `easy` is the first policy, since constraints are shares of its figures. A repeated SPEC is left out.
 
-    Raise `SettingsError` if a grid is not one, has an unknown name or key, or is too large.
+    Raise `SettingsError` if a grid is malformed, has an unknown name or key, or is too large.
     """
     policies: dict[object, str] = {}
     for spec in [BASELINE, *(spec for typed in grid.policies for spec in specs_of(typed))]:
@@ -111,7 +111,7 @@ def _sizes(text: str) -> list[int]:
     except ValueError:
         raise SettingsError(f"--processors {quote(text)}: expected whole numbers, as 80,96 or 80..160 step 8") from None
     if not sizes or min(sizes) < 1:
-        raise SettingsError(f"--processors {quote(text)}: a machine has at least 1")
+        raise SettingsError(f"--processors {quote(text)}: a machine has at least 1 processor")
     return sizes
 
 

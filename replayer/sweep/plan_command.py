@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 @with_reading_options
 def plan(
-    target: Annotated[str, typer.Option(metavar="TEXT", help="As 'p95 wait <= 4h' or 'mean slowdown <= 20'.")],
+    target: Annotated[
+        str, typer.Option(metavar="TEXT", help="The target, as 'p95 wait <= 4h' or 'mean slowdown <= 20'.")
+    ],
     log: Annotated[
         str | None, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log, as for replay; none: the bundled one.")
     ] = None,
     policy: Annotated[
-        list[str] | None, typer.Option(metavar="SPEC", help="A policy; again for more. Default: easy, best.")
+        list[str] | None, typer.Option(metavar="SPEC", help="A policy; repeatable. Default: easy and best.")
     ] = None,
     of_load: Annotated[
         bool, typer.Option("--load", help="Find the largest load on the log's machine, not the smallest machine.")

@@ -68,7 +68,7 @@ def specs_of(grid: str) -> list[str]:
 
     `{seed}` stays, since it stands for the seeds of a campaign.
 
-    Raise `SettingsError` if a brace is not closed, or a range is not one, or the grid is too large.
+    Raise `SettingsError` if braces do not match or are nested, a range is malformed, or the grid is too large.
 
     >>> specs_of("easy:queue={srf,saf},threshold={10h..20h step 10h}")[1:3]
     ['easy:queue=srf,threshold=72000', 'easy:queue=saf,threshold=36000']
@@ -76,7 +76,7 @@ def specs_of(grid: str) -> list[str]:
     parts = BRACES.split(grid)
     texts, braces = parts[::2], parts[1::2]
     if any("{" in text or "}" in text for text in texts):
-        raise SettingsError(f"{quote(grid)}: a brace without its other half, or braces in braces; {EXAMPLE}")
+        raise SettingsError(f"{quote(grid)}: unmatched or nested braces; {EXAMPLE}")
     every: list[Sequence[str]] = [["{seed}"] if inner == "seed" else values_of(inner) for inner in braces]
     count = 1
     for values in every:

@@ -1,7 +1,7 @@
 """Jobs whose waits depend on the interval of their requested time, to test what clusters recover.
 
-Brevik 2006, section 3.5, describes such a trace by its intervals alone. Its results tell more: no cluster at an end has
-fewer than 59 jobs, and the last one there has 7 values, so the trace had some nine jobs for each value.
+Brevik 2006, section 3.5, describes such a trace by its intervals alone. Its results reveal the number of jobs. No
+cluster has fewer than 59 jobs, and the last cluster has 7 values. So the trace had about nine jobs for each value.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ LOG_MEANS = (4.0, 6.0, 5.0, 8.0, 7.0)
 LOG_SPREAD = 1.0
 JOBS = 4_500
 NEAR = 3
-"""Maximum distance, in seconds, of a recovered end from the true one: the paper's largest, apart from the ends."""
+"""Maximum distance, in seconds, of a recovered end from the true one: the largest of the paper's four."""
 
 
 def interval_waits(seed: int, jobs: int = JOBS) -> tuple[Integers, Integers]:

@@ -9,7 +9,7 @@ try:
     import hypothesis as _hypothesis
     import pytest
 except ModuleNotFoundError as missing:
-    raise ImportError(f"shadowtime.testing takes {missing.name}: pip install 'shadowtime[testing]'") from missing
+    raise ImportError(f"shadowtime.testing needs {missing.name}: pip install 'shadowtime[testing]'") from missing
 
 pytest.register_assert_rewrite(
     *(f"{__name__}.{module}" for module in ("policies", "pipeline", "predictors", "sources", "chain"))

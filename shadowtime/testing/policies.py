@@ -32,7 +32,7 @@ from shadowtime.testing.workloads import workloads
 
 @st.composite
 def runtimes(draw: st.DrawFn) -> str:
-    """Draw a predictor of this package that is installed. It is asked at each draw, as plug-ins come later."""
+    """Draw a predictor of this package that is installed. The list is made anew at each draw."""
     return draw(st.sampled_from(own_specs("runtime")))
 
 

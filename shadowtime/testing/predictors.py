@@ -185,8 +185,8 @@ class Predictors(InPipeline):
             predictor.learn_one(job, outcome)
         late = predictor.snapshot()
         assert bytes_of(late) <= MOST_GROWTH * bytes_of(early), (
-            f"{spec}: what {SETTLED:,} jobs leave in the state, {bytes_of(early):,} bytes, {10 * SETTLED:,} make "
-            f"{bytes_of(late):,}, more than {MOST_GROWTH} times as many: {what_grew(early, late)}"
+            f"{spec}: the state has {bytes_of(early):,} bytes after {SETTLED:,} jobs and {bytes_of(late):,} after "
+            f"{10 * SETTLED:,}; expected at most {MOST_GROWTH} times as many; {what_grew(early, late)}"
         )
 
     def test_a_restored_predictor_goes_on_as_if_never_interrupted(self, spec: str) -> None:

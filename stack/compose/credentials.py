@@ -93,7 +93,7 @@ SCRAPE = "scrape.json"
 """File with VictoriaMetrics' scrape configuration for the metrics of workers and followers."""
 
 WEB_PORT = 6066
-"""Port of the metrics page of every worker and of the follower."""
+"""Port of the metrics page of every worker, of the follower and of the shadows."""
 
 WRITES = ["/store/api/v1/import", "/store/metrics"]
 """Paths for the writer of samples. They are below `/store`, as vmauth answers `/metrics` itself."""
@@ -250,7 +250,9 @@ def give(folder: Path, contents: Mapping[str, Mapping[str, str]]) -> None:
 def main() -> None:
     """Make the missing secrets, and write the files of all containers."""
     parser = argparse.ArgumentParser(prog="python -m shadowtime.stack.compose.credentials", description=__doc__)
-    parser.add_argument("--renew", action="store_true", help="make all anew but what Grafana keeps itself")
+    parser.add_argument(
+        "--renew", action="store_true", help="make all secrets anew, except those that Grafana keeps or that seal state"
+    )
     parser.add_argument("--tls", action="store_true", help="add certificates")
     arguments = parser.parse_args()
     all_roles = roles(FLOW)

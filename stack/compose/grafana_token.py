@@ -54,7 +54,7 @@ def make_token(url: str, password: str, file: Path) -> str:
 
 
 def _ask(url: str, method: str, path: str, authorization: str, body: dict[str, Any] | None = None) -> Any:
-    """Return Grafana's answer; None if it rejects the login. Raises `PushError` for any other failure."""
+    """Return Grafana's answer; None if it rejects the login. Raise `PushError` for any other failure."""
     headers = {"Authorization": authorization, "Content-Type": "application/json"}
     request = Request(url + path, orjson.dumps(body) if body else None, headers, method=method)  # noqa: S310
     try:
@@ -69,7 +69,7 @@ def _ask(url: str, method: str, path: str, authorization: str, body: dict[str, A
 
 
 def wait_for(url: str, seconds: float) -> None:
-    """Wait until Grafana is healthy. Raises `PushError` if it is not within `seconds`."""
+    """Wait until Grafana is healthy. Raise `PushError` if it is not within `seconds`."""
     until = time.monotonic() + seconds
     while True:
         try:
@@ -85,9 +85,9 @@ def wait_for(url: str, seconds: float) -> None:
 def main() -> None:
     """Make the token if there is no valid one. If this fails, print a remark; other containers still start."""
     parser = argparse.ArgumentParser(prog="python -m shadowtime.stack.compose.grafana_token", description=__doc__)
-    parser.add_argument("url", help="of Grafana")
+    parser.add_argument("url", help="root URL of Grafana")
     parser.add_argument("password", type=Path, help="a file with its administrator's password")
-    parser.add_argument("token", type=Path, help="the file that the token is written into")
+    parser.add_argument("token", type=Path, help="the file to write the token to")
     arguments = parser.parse_args()
     url, file = arguments.url, arguments.token
     try:

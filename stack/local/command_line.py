@@ -32,8 +32,8 @@ GUARD_SECONDS = 5.0
 HOPELESS = 4
 """Restarts after which `up` gives up on a process."""
 
-Port = Annotated[int, typer.Option(min=1, max=65_535, metavar="PORT", help="Where it listens on loopback.")]
-Folder = Annotated[Path, typer.Option(metavar="FOLDER", help="Data and logs.")]
+Port = Annotated[int, typer.Option(min=1, max=65_535, metavar="PORT", help="Port on loopback.")]
+Folder = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of data and logs.")]
 STACK = ROOT / ".stack"
 
 DEMONSTRATION = (
@@ -50,11 +50,17 @@ def up(
     redis_port: Port = 6379,
     victoria_metrics_port: Port = 8428,
     web_port: Annotated[
-        int, typer.Option(min=1, max=65_000, metavar="PORT", help="The first worker's /health; the next are above.")
+        int,
+        typer.Option(
+            min=1, max=65_000, metavar="PORT", help="Port of the first worker's /health; the others are above it."
+        ),
     ] = 6066,
     live_port: Port = 6080,
     secure: Annotated[
-        bool, typer.Option("--secure", help="Kafka and VictoriaMetrics ask for passwords: who may do what.")
+        bool,
+        typer.Option(
+            "--secure", help="Kafka and VictoriaMetrics ask for passwords; Kafka grants each user only its rights."
+        ),
     ] = False,
     tls: Annotated[bool, typer.Option("--tls", help="Servers encrypt, too; implies --secure.")] = False,
     folder: Folder = STACK,
@@ -149,7 +155,7 @@ def status(folder: Folder = STACK) -> None:
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def install(context: typer.Context) -> None:
-    """Make every server available here. Extra words: compose, browser, registry, slurm, jupyterhub, --yes."""
+    """Install missing servers. Further arguments: compose, browser, registry, slurm, jupyterhub, --yes."""
     from shadowtime.stack.install import main as install_all
 
     raise typer.Exit(install_all(context.args))
@@ -170,7 +176,7 @@ def require(plan: "StackPlan") -> None:
 
 
 def wait_until_healthy(supervisor: "subprocess.Popen[bytes]", folder: Path) -> None:
-    """Wait until every process is healthy. Raises `ServerError`, naming the culprit, if one fails or takes too long."""
+    """Wait until every process is healthy. Raise `ServerError` that names a process if it fails or takes too long."""
     deadline = time.monotonic() + UP_SECONDS
     while True:
         state = read_state(folder)

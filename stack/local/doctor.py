@@ -87,7 +87,7 @@ def kernels() -> Iterator[Finding]:
     folder, kept = cache_folder(), sum(1 for _ in kept_kernels())
     place = next(place for place in (folder, *folder.parents) if place.exists())
     writable = place.is_dir() and os.access(place, os.W_OK)
-    state = f"{folder}: {kept:,} compiled" if kept else f"{folder}: none compiled; the first replay does, once"
+    state = f"{folder}: {kept:,} compiled" if kept else f"{folder}: none compiled; the first replay compiles them"
     if not writable:
         state = f"{place} cannot be written; new kernels are compiled anew by each installation: set XDG_CACHE_HOME"
     yield Finding("installed", "kernels", writable or kept > 0, state)
@@ -111,7 +111,9 @@ def ports() -> Iterator[Finding]:
     for option, parameter in signature(up).parameters.items():
         if option.endswith("_port"):
             free = is_free(parameter.default)
-            state = "free" if free else f"taken by a stack or other process; --{option.replace('_', '-')} names another"
+            state = (
+                "free" if free else f"taken by a stack or another process; --{option.replace('_', '-')} names another"
+            )
             name = option.removesuffix("_port").replace("_", "-")
             yield Finding("ports of shadowtime stack up", f"{parameter.default} {name}", True if free else None, state)
 
@@ -146,7 +148,7 @@ REMEDIES = {
 
 
 def doctor() -> None:
-    """Say what is installed, which servers answer, which ports are taken, and what to do about it.
+    """Report what is installed, which servers answer, which ports are taken, and what to do about it.
 
     The status is 1 if something is wrong: a part of the core is missing, a plug-in cannot be used, or a server that the
     environment names does not answer. Optional parts that are missing are marked with a dash.

@@ -71,7 +71,7 @@ class Access:
         return None if seal is None else self.folder / "secrets" / seal
 
     def secret(self, role: str, server: str) -> str:
-        """Return the password of a role for a server. Raises `ServerError` if its file cannot be read."""
+        """Return the password of a role for a server. Raise `ServerError` if its file cannot be read."""
         path = self.secret_file(role, server)
         try:
             return path.read_text().strip()
@@ -120,7 +120,7 @@ class Access:
 
 
 def connect(port: int, access: Access | None, timeout: float = 1.0) -> socket.socket:
-    """Return a connection to a server on this machine, encrypted under TLS. Raises `OSError` if it fails."""
+    """Return a connection to a server on this machine, encrypted under TLS. Raise `OSError` if it fails."""
     plain = socket.create_connection((HOST, port), timeout)
     context = None if access is None else access.context()
     if context is None:

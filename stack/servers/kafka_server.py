@@ -106,7 +106,7 @@ class Kafka(Server):
         }
 
     def grant(self) -> None:
-        """Set the users of the running broker and their rights. Raises `ServerError` if it cannot be reached.
+        """Set the users of the running broker and their rights. Raise `ServerError` if it cannot be reached.
 
         The connection goes to the controller. Its one user gets a new password at each start of the broker.
         """

@@ -159,7 +159,7 @@ class Server(ABC):
 
     @property
     def pid(self) -> int:
-        """Process id of the running server. Raises `ServerError` if it does not run."""
+        """Process id of the running server. Raise `ServerError` if it does not run."""
         if self._process is None or not self.running:
             raise ServerError(f"{self.name} at {self.address} is not running")
         return self._process.pid
@@ -207,7 +207,7 @@ class Server(ABC):
         return self._command()
 
     def stop(self, within: float | None = None) -> None:
-        """End the server gracefully within so many seconds, else kill it and raise `ServerError`.
+        """End the server gracefully. Kill it and raise `ServerError` after `within` seconds, by default `stop_seconds`.
 
         Nothing happens if it is not running.
         """

@@ -114,7 +114,7 @@ class VictoriaMetrics(Server):
         return {**os.environ, **{PREFIX + name.replace(".", "_"): value for name, value in flags.items()}}
 
     def get(self, path: str, timeout: float = 30.0) -> bytes:
-        """Return a page of the server. Raises `ServerError` if it does not answer, or rejects the request."""
+        """Return a page of the server. Raise `ServerError` if it does not answer, or rejects the request."""
         context = None if self.access is None else self.access.context()
         connection = (
             http.client.HTTPConnection(HOST, self.port, timeout=timeout)

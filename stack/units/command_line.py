@@ -22,7 +22,7 @@ UNITS, KAFKA_HOME = Path("/etc/systemd/system"), Path("/opt/kafka")
 HIDDEN = ("/home", "/root", "/run/user")
 """Folders that `ProtectHome` hides from the units."""
 
-Port = Annotated[int, typer.Option(min=1, max=65_535, metavar="PORT", help="Where it listens on loopback.")]
+Port = Annotated[int, typer.Option(min=1, max=65_535, metavar="PORT", help="Port on loopback.")]
 
 
 @app.command()
@@ -31,28 +31,35 @@ def install_units(
     prefix: Annotated[Path, typer.Option(metavar="FOLDER", help="The virtual environment with Shadowtime.")],
     follow: Annotated[
         list[str] | None,
-        typer.Option(metavar="ARGUMENTS", help="Of `shadowtime follow`, as 'slurm --cluster mine'; repeatable."),
+        typer.Option(
+            metavar="ARGUMENTS", help="Arguments of `shadowtime follow`, as 'slurm --cluster mine'; repeatable."
+        ),
     ] = None,
     shadow: Annotated[
         list[str] | None,
-        typer.Option(metavar="ARGUMENTS", help="Of `shadowtime shadow`, as '--cluster mine --policy best'."),
+        typer.Option(
+            metavar="ARGUMENTS", help="Arguments of a `shadowtime shadow`, as '--cluster mine --policy best'."
+        ),
     ] = None,
-    live: Annotated[str, typer.Option(metavar="ARGUMENTS", help="Further ones of `shadowtime live`.")] = "",
-    kafka: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="A Kafka of yours; no unit for one.")] = None,
-    redis: Annotated[str | None, typer.Option(metavar="URL", help="A Redis of yours; no unit for one.")] = None,
+    live: Annotated[str, typer.Option(metavar="ARGUMENTS", help="Further arguments of `shadowtime live`.")] = "",
+    kafka: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Your own Kafka, in place of a unit.")] = None,
+    redis: Annotated[str | None, typer.Option(metavar="URL", help="Your own Redis, in place of a unit.")] = None,
     victoria_metrics: Annotated[
-        str | None, typer.Option(metavar="URL", help="A VictoriaMetrics of yours; no unit for one.")
+        str | None, typer.Option(metavar="URL", help="Your own VictoriaMetrics, in place of a unit.")
     ] = None,
-    kafka_home: Annotated[Path, typer.Option(metavar="FOLDER", help="Where Kafka is unpacked.")] = KAFKA_HOME,
+    kafka_home: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the unpacked Kafka.")] = KAFKA_HOME,
     kafka_port: Port = 9092,
     redis_port: Port = 6379,
     victoria_metrics_port: Port = 8428,
     web_port: Annotated[
-        int, typer.Option(min=1, max=65_000, metavar="PORT", help="The first worker's /health; the next are above.")
+        int,
+        typer.Option(
+            min=1, max=65_000, metavar="PORT", help="Port of the first worker's /health; the others are above it."
+        ),
     ] = 6066,
     live_port: Port = 6080,
     workers: Annotated[int, typer.Option(min=1, metavar="N", help="Workers per stage.")] = 1,
-    memory_mb: Annotated[int, typer.Option(min=500, metavar="MB", help="What the stages may use together.")] = 4_000,
+    memory_mb: Annotated[int, typer.Option(min=500, metavar="MB", help="Memory of all stages together.")] = 4_000,
     tls: Annotated[bool, typer.Option("--tls", help="The servers encrypt, too.")] = False,
     root: Annotated[Path, typer.Option(metavar="FOLDER", help="Write below this folder, for packages.")] = Path("/"),
 ) -> None:

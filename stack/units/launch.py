@@ -96,7 +96,7 @@ def notify(message: str) -> None:
 
 
 def main() -> None:
-    """Do what the command line says."""
+    """Prepare the stack or start a server, as the command line says."""
     logging.getLogger("aiokafka").setLevel(logging.ERROR)
     os.umask(OWNER_ONLY)
     match sys.argv[1:]:

@@ -91,8 +91,8 @@ class Units:
     def texts(self) -> dict[str, str]:
         """Return the text of each unit, by file name.
 
-        Raise `ServerError` if the arguments of a follower or of shadows lack their source or cluster, or two have the
-        same cluster.
+        Raise `ServerError` if the arguments of a follower or of shadows lack their source or cluster, if two have the
+        same cluster, or if there are too many.
         """
         servers = [name for name in (KAFKA, REDIS, VICTORIA_METRICS) if name not in self.outside]
         units = {"secrets": self._secrets()} | {name: self._server(name) for name in servers}

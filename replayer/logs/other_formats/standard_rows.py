@@ -44,7 +44,7 @@ class StandardRows:
         self._rows.append(job)
 
     def unused_number(self) -> int:
-        """Return the lowest job number from the number of jobs on that no job has."""
+        """Return the lowest unused job number above the number of jobs."""
         number = len(self._rows) + 1
         while number in self._numbers:
             number += 1

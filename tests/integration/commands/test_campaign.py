@@ -232,7 +232,10 @@ def test_a_worker_that_finds_another_file_says_so(folder: Path, whole: "subproce
             marks=pytest.mark.nightly,
         ),
         (["reproduce", "P1-table-4", "--all"], "'P1-table-4' and --all exclude each other: name one table, or none"),
-        (["reproduce", "--all", "--csv", "a"], "--csv and --latex are of one campaign; with --all, name a document"),
+        (
+            ["reproduce", "--all", "--csv", "a"],
+            "--csv and --latex are of one campaign, not of --all; leave them out, or name a page",
+        ),
         (["reproduce", "--all", "--logs", "nowhere"], "--logs nowhere: it has none of the logs of the papers"),
         (["reproduce", "P9-table-9"], "unknown campaign 'P9-table-9'; did you mean 'P4-table-2'? known: P0-table-1"),
         (["reproduce", "P1-table-4", "--logs", "."], "log KTH is missing: there is no KTH-SP2-1996-2.swf.gz in ."),

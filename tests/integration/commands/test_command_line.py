@@ -356,7 +356,7 @@ def test_in_pieces(replay: Replay, log: Path, tmp_path: Path) -> None:
     table = tmp_path / "jobs.csv"
     table.write_text("submit,start,end,processors,limit\n")
     assert refused(replay(table, "--in-pieces")).endswith(
-        "--in-pieces is only for a log in the Standard Workload Format"
+        "--in-pieces is only for a log in the Standard Workload Format, without other reading options"
     )
 
 

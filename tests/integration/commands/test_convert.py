@@ -82,4 +82,4 @@ def test_the_place_is_said_once_as_a_word_or_as_an_option(tmp_path: Path) -> Non
     assert convert(BUNDLED, "-o", tmp_path / "out.csv", "--jobs", 5)[0] == 0
     for words in ((), (tmp_path / "a.csv", "-o", tmp_path / "b.csv")):
         status, told = convert(BUNDLED, *words)
-        assert (status, told.strip()) == (2, "error: give the output file once, as OUT or as --output OUT")
+        assert (status, told.strip()) == (2, "error: expected the output file once, as OUT or as --output OUT")

@@ -124,7 +124,7 @@ def ended(store: VictoriaMetrics, jobs: int) -> list[Any]:
     return list(ask(store, "query", query=f"last_over_time(shadowtime_jobs_total[20y]) == {jobs}")["result"])
 
 
-FOLLOWED = ("Followed clusters", "What following costs", "Told by followers", "Doubted by followers")
+FOLLOWED = ("Followed clusters", "What following costs", "Reported by followers", "Doubted by followers")
 """Panels of clusters that are followed, of which there is none."""
 
 AT_TIMES = ("end later", "wait 95 % ±", "slowdown 95 % ±")

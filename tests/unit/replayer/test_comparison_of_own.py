@@ -78,8 +78,8 @@ def test_the_page_compares_the_log_as_it_is(tmp_path: Path) -> None:
     [
         (LOG, [], {}, "policies: expected a list of policies, found \\[\\]"),
         (LOG, "easy", {}, "policies: expected a list of policies, found 'easy'"),
-        (LOG, ["easy", "easy"], {}, "policy 'easy' is there twice"),
-        ([LOG, LOG], ["easy"], {}, "log 'bundled' is there twice"),
+        (LOG, ["easy", "easy"], {}, "policy 'easy' occurs twice"),
+        ([LOG, LOG], ["easy"], {}, "log 'bundled' occurs twice"),
         ([], ["easy"], {}, "logs: expected at least one log"),
         (LOG, ["easy"], {"copies": -1}, "copies: expected a whole number from 0 to 1,000, found -1"),
     ],

@@ -134,7 +134,7 @@ def test_jobs_that_do_not_fit_are_named() -> None:
     def greedy(now: int, queue: Any, running: Any, free: int) -> Any:
         return range(len(queue))
 
-    with pytest.raises(ReplayError, match=r"greedy starts jobs on \d+ processors, and \d+ are free"):
+    with pytest.raises(ReplayError, match=r"greedy starts jobs on \d+ processors, and \d+ are free; return fewer rows"):
         shadowtime.replay(LOG, greedy)
 
 
@@ -150,6 +150,6 @@ def test_a_name_that_is_taken_is_refused() -> None:
         shadowtime.replay(LOG, runtime=type("Nothing", (), {}))
     own = OwnClasses()
     own.spec_of("policy", InOrder)
-    with pytest.raises(SettingsError, match="policy 'in-order' is there twice"):
+    with pytest.raises(SettingsError, match="policy 'in-order' occurs twice"):
         own.spec_of("policy", in_order)
     assert "easy" in REGISTRIES["policy"].classes

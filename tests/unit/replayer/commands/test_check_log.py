@@ -35,7 +35,7 @@ def test_a_size_that_is_stated_gets_no_remark(log: Path, capsys: pytest.CaptureF
     assert facts(f"{log}@64", capsys)[1] == ""
     assert "8 processors were held at one time, more than the 4 that you give it" in facts(f"{log}@4", capsys)[1]
     told = facts(str(log), capsys)[1]
-    assert "taken to have 8 processors" in told
+    assert "8 processors are assumed" in told
     assert "LOG@PROCESSORS or --pools" in told
     assert "--processors" not in told
 

@@ -55,8 +55,8 @@ def test_each_format_is_recognised_by_its_beginning(tmp_path: Path, name: str, p
         (b'"JOB_NEW" "10.1" 1600000000 1001\n', "LSF's file of events"),
         (b"-- MySQL dump 10.13\n--\n", "a dump of a MySQL database"),
         (b'<?xml version="1.0"?>\n<classads>\n', "XML or HTML"),
-        (b'{"jobs_of_the_day": [1, 2]}', "JSON of no format that is read; its keys are jobs_of_the_day"),
-        (b"[1, 2, 3]", "JSON of no format that is read; its keys are none"),
+        (b'{"jobs_of_the_day": [1, 2]}', "JSON in no known format; its keys are jobs_of_the_day"),
+        (b"[1, 2, 3]", "JSON in no known format; its keys are none"),
     ],
 )
 def test_another_known_format_is_named(tmp_path: Path, contents: bytes, what: str) -> None:
@@ -70,7 +70,7 @@ def test_another_known_format_is_named(tmp_path: Path, contents: bytes, what: st
 def test_options_of_accounting_do_not_apply_to_logs(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text(WRITINGS["gwf"].write(JOBS).text)
-    with pytest.raises(SettingsError, match="is read as a log in Grid Workload Format; these options do not apply"):
+    with pytest.raises(SettingsError, match="is read as a log in Grid Workload Format; --columns"):
         read_trace(path, Reading(time_zone="Europe/Berlin"))
     assert len(read_trace(path, Reading(lenient=True)).table) == len(JOBS)
 

@@ -9,7 +9,7 @@ from tests.support.small_logs import job, trace_of
 
 def test_without_groups_all_jobs_are_one_projects_as_it_says() -> None:
     told = {lack.what: lack.therefore for lack in lacks_of(columns_of(trace_of(job(1))))}
-    assert "take all jobs for one project's" in told["accounts or groups"]
+    assert "treat all jobs as of one project" in told["accounts or groups"]
     assert "users" not in told
     adjuster = ADJUSTERS.build(parse("percentile:key=project,minimum=1"))
     one, other = (

@@ -115,7 +115,7 @@ def test_jobs_are_sorted_and_the_notes_say_so(tmp_path: Path) -> None:
 def test_further_fields_are_ignored_with_a_note(tmp_path: Path) -> None:
     trace = read_swf(save(tmp_path, line(1).rstrip() + " 3.5 -1\n" + line(2)))
     assert trace.table[:, 0].tolist() == [1, 2]
-    assert trace.notes == ("1 lines had more than 18 fields; the rest of them is ignored",)
+    assert trace.notes == ("1 lines had more than 18 fields; further fields are ignored",)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_jobs_without_sizes_are_serial(tmp_path: Path) -> None:
     rows = "".join(f"{number} 0 0 600 -1 -1 -1 -1 900 -1 1 1 1 1 1 1 -1 -1\n" for number in (1, 2, 3))
     trace = read_trace(save(tmp_path, rows))
     assert [job.processors for job in prepare(trace)] == [1, 1, 1]
-    assert (trace.processors, trace.notes[0]) == (3, "it gives the processors of no job: each is taken to have one")
+    assert (trace.processors, trace.notes[0]) == (3, "it gives the processors of no job, so each job counts as serial")
 
 
 # Files that are no logs

@@ -109,7 +109,7 @@ def test_decisions_are_advice() -> None:
 
 
 def test_a_log_without_waits_is_refused() -> None:
-    with pytest.raises(TraceError, match=r"^small: its jobs have no wait times; "):
+    with pytest.raises(TraceError, match=r"^small: its jobs have no wait times, "):
         Recorded(workload_of(job(1), job(2)))
 
 

@@ -21,7 +21,7 @@ def test_it_says_what_is_in_its_tables() -> None:
     assert "21 Sep 2026 to 21 Oct 2026, 14:13 UTC: 100 jobs were submitted." in shown
     assert "Of 100 jobs, 95.0 % started by then. Partition part0 had the lowest share, 90.0 %." in shown
     assert (
-        "The median error of expected starts was 5.0 min; of the first word of the site's scheduler, 60.0 min; "
+        "The median error of expected starts was 5.0 min; of the first expectation of the site's scheduler, 60.0 min; "
         "of a guess of no wait, 15.0 min."
     ) in shown
     assert "Under best: waits 50 % shorter (-50 to -50 %); real since 12 Dec." in shown
@@ -42,8 +42,8 @@ def test_a_shorter_log_is_no_month() -> None:
     shown = text(statement_page(known._replace(now=10 * DAY)))
     assert "21 Sep 2026 to 01 Oct 2026" not in shown
     assert "21 Sep 2026 to 1 Oct 2026" in shown
-    assert "these are 10.0 days" in shown
-    assert "that is kept" not in text(statement_page(known))
+    assert "this covers 10.0 days" in shown
+    assert "stored log" not in text(statement_page(known))
 
 
 def test_a_log_without_a_date_has_days() -> None:

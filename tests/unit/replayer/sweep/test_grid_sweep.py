@@ -99,7 +99,7 @@ def test_a_bad_sweep_is_refused(grid: Grid, problem: str) -> None:
 
 def test_figures_of_events_are_not_asked_of_the_machine() -> None:
     settings = {"name": "x", "title": "x", "logs": ["KTH"], "compiled": True, "columns": ["log.jobs"]}
-    with pytest.raises(ValueError, match="of the events of a run"):
+    with pytest.raises(ValueError, match="needs the events of a run"):
         Campaign.model_validate(settings)
 
 

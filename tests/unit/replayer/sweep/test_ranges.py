@@ -22,9 +22,9 @@ def test_braces_multiply() -> None:
 @pytest.mark.parametrize(
     ("grid", "problem"),
     [
-        ("easy:queue={srf", "without its other half"),
-        ("easy:queue=srf}", "without its other half"),
-        ("easy:queue={srf,{saf}}", "braces in braces"),
+        ("easy:queue={srf", "unmatched or nested braces"),
+        ("easy:queue=srf}", "unmatched or nested braces"),
+        ("easy:queue={srf,{saf}}", "unmatched or nested braces"),
         ("easy:queue={srf,,saf}", "a value is empty"),
         ("easy:queue={}", "a value is empty"),
         ("easy:threshold={9..1}", "the range is empty"),

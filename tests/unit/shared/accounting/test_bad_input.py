@@ -248,7 +248,7 @@ def test_what_was_read_for_a_recorded_replay_is_no_closed_one(tmp_path: Path) ->
 def test_the_standard_format_needs_none_of_this(tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
     path.write_text("; MaxProcs: 4\n1 0 0 9 1 -1 -1 1 9 -1 1 1 1 1 1 1 -1 -1\n")
-    with pytest.raises(SettingsError, match="are for accounting files, and tables with commas"):
+    with pytest.raises(SettingsError, match="are only for accounting files and tables; leave them out"):
         read_trace(path, Reading(time_zone="UTC"))
 
 

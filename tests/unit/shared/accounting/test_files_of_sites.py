@@ -343,7 +343,7 @@ def tar() -> bytes:
         ),
         (" ID     OWNER          SUBMITTED   RUN_TIME ST\n", "print condor_history -json"),
         (tar(), "a tar archive; unpack it"),
-        ("Job_Id: 1\n    job_name = x\n", "of no format that is read: it begins with 'Job_Id: 1'; read are Batsim, "),
+        ("Job_Id: 1\n    job_name = x\n", "in no known format; it begins with 'Job_Id: 1'; known formats are Batsim, "),
         ('{"timestamp": 1, "Jobs": {"300.h": {"queue": "workq"}}, "n": 3}', "it is an object with 'timestamp', 'Jobs'"),
     ],
 )

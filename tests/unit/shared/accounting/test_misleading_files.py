@@ -288,9 +288,9 @@ def test_jobs_of_several_servers_of_pbs_are_not_lives_of_one_job(tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("15463 1 16 alice users 7200 Completed [batch:1] 1772438400\n", "of no format that is read: it begins with"),
-        ("4101 alice 1772438400 1772438430\n", "of no format that is read"),
-        ("ClusterId Owner QDate\n4101 alice 1772438400\n", "of no format that is read"),
+        ("15463 1 16 alice users 7200 Completed [batch:1] 1772438400\n", "in no known format; it begins with"),
+        ("4101 alice 1772438400 1772438430\n", "in no known format"),
+        ("ClusterId Owner QDate\n4101 alice 1772438400\n", "in no known format"),
         ("JobId=4101 JobName=run\n   UserId=alice(1001)\n", "output of scontrol show job; .* sacct -P"),
         ("================== Job l1.9.0 ==================\n", "output of LoadLeveler"),
         ("\0".join("job,submit"), "text in UTF-16 or UTF-32 without a byte order mark"),
