@@ -31,7 +31,7 @@ class Slurmrestd:
 
     The options give address, user and timeout. The token is read anew for each request, as tokens expire.
 
-    Raise `SettingsError` if the address is invalid, or there is no token in its file.
+    Raise `SettingsError` if the address, the user or the token is invalid.
     """
 
     def __init__(self, options: FollowOptions) -> None:
