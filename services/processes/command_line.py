@@ -302,7 +302,7 @@ def create_topics(context: typer.Context) -> None:
     start_logging(settings.log_format, "topics", logging.WARNING)
     partitions = asyncio.run(prepare_topics(settings))
     asyncio.run(keep_topics(settings) if "retention_hours" in settings.model_fields_set else keep_compression(settings))
-    say(f"{len(topics.FLOW) + 1} topics of {partitions} partitions")
+    say(f"{len(topics.FLOW) + 1} topics of {partitions} partition{'' if partitions == 1 else 's'}")
 
 
 @app.command()

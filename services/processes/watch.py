@@ -147,7 +147,7 @@ class Filter:
 
 
 def _jobs(event: Mapping[str, Any]) -> frozenset[int]:
-    """Return the jobs that an event is about."""
+    """Return the numbers of the jobs of an event."""
     if "job_number" in event:
         return frozenset({event["job_number"]})
     return frozenset(entry["job_number"] for entry in (*event.get("starts", ()), *event.get("kills", ())))
@@ -195,7 +195,7 @@ class Printer(Protocol):
 
 
 class JsonLines:
-    """An output of one line per message: an envelope as it is, a dead letter as its headers and its text.
+    """An output of one line per message: an envelope unchanged, a dead letter as its headers and its text.
 
     Unprintable characters are escaped. Otherwise, JSON of one line is not changed, and JSON of several lines is written
     as one. Any other value is written as a JSON object with its text as `value`.

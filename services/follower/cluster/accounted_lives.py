@@ -54,10 +54,9 @@ def observations_of_rows(rows: Iterable[Sequence[str]], source: str) -> tuple[li
             raise FollowError(str(error).replace(str(file), source)) from None
     refused = read.odd.count
     if refused > max(FEW, len(read)):
-        rows_read = f"{refused:,} of {refused + len(read):,} rows cannot be read"
-        raise FollowError(f"{source}: expected rows of sacct; {rows_read}, such as: {read.odd.quoted}")
+        raise FollowError(f"{source}: {refused:,} of {refused + len(read):,} rows cannot be read: {read.odd.quoted}")
     if refused:
-        log.warning("%s: left out %d rows that cannot be read, such as: %s", source, refused, read.odd.quoted)
+        log.warning("%s: left out unreadable rows: %d, such as %s", source, refused, read.odd.quoted)
     return observations_of(read) if len(read) else [], refused
 
 

@@ -76,7 +76,9 @@ class Commands:
                     async with asyncio.timeout(seconds or self._seconds):
                         code = await process.wait()
                 except TimeoutError:
-                    raise FollowError(f"{command[0]} did not answer in {seconds or self._seconds:g} s") from None
+                    raise FollowError(
+                        f"{command[0]} did not answer in {seconds or self._seconds:g} s; increase --timeout"
+                    ) from None
                 finally:
                     if process.returncode is None:
                         with suppress(ProcessLookupError):

@@ -60,7 +60,7 @@ class Slurmrestd:
             async with asyncio.timeout(seconds):
                 status, reason, body = await self._ask(path, query or {})
         except TimeoutError:
-            raise FollowError(f"{path} was not answered in {seconds:g} s") from None
+            raise FollowError(f"{path} was not answered in {seconds:g} s; increase --timeout") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise FollowError(f"{path}: {_line(str(error) or type(error).__name__)}") from None
 

@@ -27,7 +27,7 @@ FIELDS = (
     *("RestartCnt", "TimeLimit", "TimeUsed", "NumCPUs", "NumNodes", "tres-alloc", "OverSubscribe", "PriorityLong"),
     *("exit_code", "UserName", "Account", "Partition", "QOS", "NodeList", "Reason", "Name"),
 )
-"""Fields that squeue is asked for. The two with free text come last."""
+"""Fields requested from squeue. The two with free text come last."""
 
 NODE_FIELDS = ("NodeList", "PartitionName", "PriorityTier", "StateComplete", "CPUsState", "Memory", "Gres", "GresUsed")
 

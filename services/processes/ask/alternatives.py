@@ -171,7 +171,7 @@ def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternativ
 # The two lines that `sbatch` prints after a submission (`stack/slurm/cli_filter.lua`).
 
 OLD = 600
-"""Seconds after which the log is too old for an answer: the follower is away."""
+"""Seconds after which the log is too old for a hint, because the follower is down."""
 
 WORTH = 60.0
 """Least number of seconds that another limit must save."""

@@ -26,7 +26,7 @@ MAX_AT_ONCE = 64
 
 
 class _Seen(NamedTuple):
-    """A run as it was at a position: its cluster, and the time of its last event."""
+    """A run at a position: its cluster, and the time of its last event."""
 
     position: Position
     cluster: str

@@ -39,9 +39,9 @@ class QueueQuestion(FrozenModel):
 
 
 class NamedJob(FrozenModel):
-    """A job of a queue, in the words of its cluster."""
+    """A job of a queue, with the names of its cluster."""
 
-    job_id: str = Field(description="the job in the words of its cluster")
+    job_id: str = Field(description="id of the job on its cluster")
     job_number: Count
     user: str = Field(description="its user, by name or number")
     partition: str = Field(description="its queue, by name or number")

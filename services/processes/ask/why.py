@@ -42,8 +42,8 @@ class JobQuestion(FrozenModel):
 class Why(Explanation):
     """The state of one job and the reasons for it, as of the last event of the run that the stage has stored."""
 
-    job_id: str = Field(description="the job in the words of its cluster")
-    sentences: tuple[str, ...] = Field(description="the same in words")
+    job_id: str = Field(description="id of the job on its cluster")
+    sentences: tuple[str, ...] = Field(description="the state and its reasons in sentences")
 
 
 class Explanations(Answers):

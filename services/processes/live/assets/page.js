@@ -63,7 +63,7 @@ function drawConnection() {
   const state = stream.state, followed = state?.followed && !state.closed;
   const age = followed ? Date.now() / 1000 - state.unix_start - state.time : 0;
   const silent = state?.silent ?? null, old = silent !== null || age > OLD_SECONDS;
-  const why = silent ?? `the log is ${duration(age)} old: the follower is away, or behind`;
+  const why = silent ?? `the log is ${duration(age)} old: the follower is down, or behind`;
   say(find("connection"), !online ? "connection lost, trying again" : old ? why : "live");
   style(find("connection"), online && !old ? "live" : "lost");
   document.body.classList.toggle("old", old);

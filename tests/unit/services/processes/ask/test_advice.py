@@ -187,7 +187,7 @@ def test_the_table_says_it_in_words(stored: Stored) -> None:
     told = output.getvalue()
     assert "state of runtime_distribution at" in told
     assert "cut at 2 h" in told.replace("2.00 h", "2 h").replace("2.0 h", "2 h")
-    assert "cut with at most 5" in told
+    assert "a risk of at most 5" in told
     assert told.count("*") >= 2
 
 
