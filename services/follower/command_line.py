@@ -42,7 +42,8 @@ def words_of(command: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(command))
     except ValueError:
-        raise SettingsError(f"--via {quote(command)}: a quotation mark is not closed") from None
+        reason = "expected words as in a shell, found an open quotation mark or escape"
+        raise SettingsError(f"--via {quote(command)}: {reason}") from None
 
 
 def token_of(path: Path) -> str:
@@ -58,17 +59,17 @@ def token_of(path: Path) -> str:
 @app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def follow(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="What is followed: slurm, pbs, lines.")],
-    cluster: Annotated[str, typer.Option(metavar="NAME", help="What the cluster is called here.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Kind of source: slurm, pbs, lines.")],
+    cluster: Annotated[str, typer.Option(metavar="NAME", help="Name of the cluster.")],
     run: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Name of the run; a known one goes on. CLUSTER/live by default."),
+        typer.Option(metavar="NAME", help="Name of the run; a known run continues. CLUSTER/live by default."),
     ] = None,
     history: Annotated[
-        str, typer.Option(metavar="SPAN", help="Span of the past that the run begins with: 0, 90days.")
+        str, typer.Option(metavar="SPAN", help="Length of the past at the beginning of the run: 0, 90days.")
     ] = "12months",
     policy: Annotated[
-        str, typer.Option(metavar="SPEC", help="Whose decisions are the advice.")
+        str, typer.Option(metavar="SPEC", help="Policy; its decisions are the advice.")
     ] = "cautious:queue=priority,forecast=yes",
     runtime: Annotated[str, typer.Option(metavar="SPEC", help="Run-time predictor, if the policy names none.")] = (
         "experts"
@@ -76,49 +77,51 @@ def follow(
     adjustment: Annotated[str, typer.Option(metavar="SPEC", help="Walltime adjustment.")] = "auto",
     wait_bound: Annotated[str, typer.Option(metavar="SPEC", help="Bounds on waits.")] = "bmbp",
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of every draw of chance.")] = 0,
-    every: Annotated[float, typer.Option(metavar="SECONDS", min=5, help="Between two looks at the cluster.")] = 15.0,
+    every: Annotated[float, typer.Option(metavar="SECONDS", min=5, help="Interval of polls of the cluster.")] = 15.0,
     place: Annotated[
-        Path | None, typer.Option("--from", metavar="PATH", help="pbs, lines: the file or folder that is written to.")
+        Path | None, typer.Option("--from", metavar="PATH", help="pbs, lines: file or folder that the cluster writes.")
     ] = None,
     pools: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="pbs, lines: what the machine is, as replay takes it.")
+        Path | None, typer.Option(metavar="FILE", help="pbs, lines: pools of the machine, as for replay.")
     ] = None,
     time_zone: Annotated[
-        str | None, typer.Option(metavar="ZONE", help="pbs: of its server, such as Europe/Berlin; else UTC.")
+        str | None, typer.Option(metavar="ZONE", help="pbs: zone of its server, as Europe/Berlin; UTC by default.")
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="lines: take them over HTTP, too, from who has this token.")
+        Path | None, typer.Option(metavar="FILE", help="lines: file with a token; also accept lines over HTTP.")
     ] = None,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="slurm: patience with one answer.")] = 60.0,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=1, help="slurm: limit for an answer; 20 times for accounting.")
+    ] = 60.0,
     patience: Annotated[
         int,
-        typer.Option(metavar="SECONDS", min=0, help="slurm: how long to wait for what accounting alone knows."),
+        typer.Option(metavar="SECONDS", min=0, help="slurm: longest wait for facts from accounting; then a guess."),
     ] = 600,
     via: Annotated[
-        str, typer.Option(metavar="COMMAND", help="slurm: what its commands are run by, as 'ssh login'.")
+        str, typer.Option(metavar="COMMAND", help="slurm: run its commands by this one, as 'ssh login'.")
     ] = "",
     rest: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="slurm: ask slurmrestd there, http(s)://HOST:PORT or unix:/path."),
+        typer.Option(metavar="URL", help="slurm: address of slurmrestd: http(s)://HOST:PORT or unix:/path."),
     ] = None,
     rest_token_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="slurm: the token for slurmrestd, read anew for each request.")
     ] = None,
     rest_user: Annotated[
-        str | None, typer.Option(metavar="NAME", help="slurm: whose token that is, if not of whoever runs this.")
+        str | None, typer.Option(metavar="NAME", help="slurm: owner of the token; by default the user of the process.")
     ] = None,
     slurm_cluster: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="slurm: follow this cluster of slurmdbd, not the one of slurm.conf."),
     ] = None,
     jobcomp: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT/TOPIC", help="slurm: look at once when jobcomp/kafka writes there.")
+        str | None, typer.Option(metavar="HOST:PORT/TOPIC", help="slurm: poll at once when jobcomp/kafka writes there.")
     ] = None,
     names_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A key: names are stored as hashes made with it.")
+        Path | None, typer.Option(metavar="FILE", help="File with a key: store names as hashes with this key.")
     ] = None,
 ) -> None:
-    """Follow a cluster: publish its past, and then what happens. Nothing is ever written to the cluster.
+    """Follow a cluster: publish its past, then its events. Nothing is ever written to the cluster.
 
     Stages predict and bound as they do in a recorded replay; decisions are advice.
     """

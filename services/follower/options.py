@@ -56,7 +56,7 @@ class FollowOptions:
         """Raise `SettingsError` if an option is set that does not apply to the source, or to its way of access."""
         for field in fields(self):
             if field.name in OPTIONS and field.name not in takes and getattr(self, field.name) != field.default:
-                raise SettingsError(f"{OPTIONS[field.name]} does not apply to {source}")
+                raise SettingsError(f"{OPTIONS[field.name]} does not apply to {source}; leave it out")
         for name in ("rest_token_file", "rest_user"):
             if self.rest is None and getattr(self, name) is not None:
                 raise SettingsError(f"{OPTIONS[name]} needs --rest")

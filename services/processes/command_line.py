@@ -34,7 +34,9 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_
 
 Allow = Annotated[
     list[str] | None,
-    typer.Option("--allow", metavar="NAME", help="Host name of its requests, besides localhost and HOST; repeatable."),
+    typer.Option(
+        "--allow", metavar="NAME", help="Host name that requests may use, besides localhost and HOST; repeatable."
+    ),
 ]
 
 ASK_EXAMPLES = """Ask about a job, from the state in Redis. No worker need run. Three examples:
@@ -42,7 +44,7 @@ ASK_EXAMPLES = """Ask about a job, from the state in Redis. No worker need run. 
   shadowtime ask --cluster mine --job 2754_12
       Why does this job wait, and when will it start?
   shadowtime ask --cluster mine --advice --processors 16 --requested-time 14400 --user alice --partition gpu
-      When would a job of 16 processors and 4 hours start, and what else could it ask for?
+      When would a job of 16 processors and 4 hours start, and what else could it request?
   shadowtime ask --cluster mine --processors 16 --partition gpu
       How long do 95 % of such jobs wait at most?
 
@@ -57,14 +59,20 @@ def watch(
     topic: Annotated[str, typer.Argument(help="One of: " + ", ".join((*topics.FLOW, topics.DEAD_LETTERS)))],
     cluster: Annotated[str | None, typer.Option(metavar="NAME", help="Only this cluster's runs.")] = None,
     run: Annotated[str | None, typer.Option(metavar="NAME", help="Only this run.")] = None,
-    kind: Annotated[str | None, typer.Option(metavar="EVENT", help="Only events of this kind, as Decided.")] = None,
-    user: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only jobs of this user that are submitted from here on.")
+    kind: Annotated[
+        str | None, typer.Option(metavar="EVENT", help="Only events of this kind, such as Decided.")
     ] = None,
-    job: Annotated[str | None, typer.Option(metavar="ID", help="Only what is about this job, such as 2754_12.")] = None,
+    user: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only jobs of this user that are submitted from now on.")
+    ] = None,
+    job: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only messages about this job, such as 2754_12.")
+    ] = None,
     predictions: Annotated[bool, typer.Option("--predictions", help="Only messages that carry predictions.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="JSON lines, as into a pipe; else sentences.")] = False,
-    beginning: Annotated[bool, typer.Option("--beginning", help="From the first message, not from now on.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON lines also on a terminal, not sentences.")] = False,
+    beginning: Annotated[
+        bool, typer.Option("--beginning", help="Begin at the first message, not at the next.")
+    ] = False,
     count: Annotated[int | None, typer.Option(metavar="N", min=1, help="End after N messages.")] = None,
 ) -> None:
     """Show the messages of a topic as they arrive: sentences on a terminal, JSON lines elsewhere.
@@ -95,7 +103,9 @@ def watch(
         raise SettingsError(f"unknown kind {quote(kind)} of events{among(kind, KINDS)}")
     wanted = MessageFilter(run, cluster, kind, user, require_job_id(job), predictions)
     if topic == topics.DEAD_LETTERS and wanted != MessageFilter():
-        raise SettingsError("dead letters cannot be selected by cluster, run, kind, user or job; see their headers")
+        raise SettingsError(
+            "dead letters cannot be selected by cluster, run, kind, user, job or predictions; leave these options out"
+        )
     settings = read_settings(context.args, "subscriber")
     start_logging(settings.log_format, "watch", logging.ERROR)
     as_json = json or not sys.stdout.isatty()
@@ -153,10 +163,10 @@ def remove(
     context: typer.Context,
     run: Annotated[str, typer.Argument(help="Name of the run, such as mine/shadow/easy.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be removed.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Remove a run that goes on, too.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also remove a run that is in progress.")] = False,
     keep_metrics: Annotated[bool, typer.Option("--keep-metrics", help="Leave its series in VictoriaMetrics.")] = False,
     metrics_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Key with which VictoriaMetrics deletes: its deleteAuthKey.")
+        Path | None, typer.Option(metavar="FILE", help="File with the deleteAuthKey of VictoriaMetrics.")
     ] = None,
 ) -> None:
     """Remove a run: its state of all stages, followers and shadows in Redis, and its series in VictoriaMetrics.
@@ -192,32 +202,31 @@ def ask(
         typer.Option("--queue", "--partition", metavar="NAME", help="Partition that it enters; repeatable."),
     ] = None,
     user: Annotated[str | None, typer.Option(metavar="NAME", help="User who submits it.")] = None,
-    job: Annotated[
-        str | None, typer.Option(metavar="ID", help="Why does this job wait, of those that wait? As 2754_12.")
-    ] = None,
+    job: Annotated[str | None, typer.Option(metavar="ID", help="Explain why this job waits, such as 2754_12.")] = None,
     quantile: Annotated[str, typer.Option(metavar="Q", help="Share of such jobs that wait no longer.")] = "0.95",
-    confidence: Annotated[str, typer.Option(metavar="C", help="Probability with which that many do.")] = "0.95",
-    side: Annotated[str, typer.Option(metavar="SIDE", help="Bound that wait from: upper, lower, both.")] = "upper",
-    run: Annotated[str | None, typer.Option(metavar="NAME", help="A run; else the latest that bounds waits.")] = None,
+    confidence: Annotated[str, typer.Option(metavar="C", help="Probability with which the bound holds.")] = "0.95",
+    side: Annotated[str, typer.Option(metavar="SIDE", help="Side of the bound: upper, lower, both.")] = "upper",
+    run: Annotated[str | None, typer.Option(metavar="NAME", help="A run; else the followed or the latest one.")] = None,
     advise: Annotated[
-        bool, typer.Option("--advice", help="How long it would run, when it would start, and what else to ask for.")
+        bool, typer.Option("--advice", help="How long it would run, when it would start, and what else to request.")
     ] = False,
-    executable: Annotated[str | None, typer.Option(metavar="N", help="With --advice: number of what it runs.")] = None,
+    executable: Annotated[str | None, typer.Option(metavar="N", help="With --advice: its name, or a number.")] = None,
     group: Annotated[
         str | None,
         typer.Option("--group", "--account", metavar="NAME", help="With --advice: the user's group or account."),
     ] = None,
     pool: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Pool of nodes that it needs, if its partition does not say it.")
+        str | None,
+        typer.Option(metavar="NAME", help="Pool of nodes that it needs, if its partition does not determine it."),
     ] = None,
     memory: Annotated[str | None, typer.Option(metavar="MIB", help="With --advice: memory on all its nodes.")] = None,
     gpus: Annotated[str | None, typer.Option(metavar="N", help="With --advice: GPUs on all its nodes.")] = None,
     gpu_type: Annotated[str | None, typer.Option(metavar="NAME", help="With --advice: the type of these GPUs.")] = None,
-    risk: Annotated[str | None, typer.Option(metavar="R", help="With --advice: greatest risk of being cut.")] = None,
+    risk: Annotated[str | None, typer.Option(metavar="R", help="With --advice: accepted risk of being cut.")] = None,
     moldable: Annotated[bool, typer.Option("--moldable", help="With --advice: it could run on other sizes.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, as the endpoint answers, not a table.")] = False,
     serving: Annotated[bool, typer.Option("--serve", help="Answer such questions over HTTP.")] = False,
-    host: Annotated[str, typer.Option(metavar="HOST", help="Where --serve listens.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(metavar="HOST", help="Address for --serve.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6090,
     allow: Allow = None,
     access: Annotated[
@@ -250,7 +259,7 @@ def ask(
     start_logging(settings.log_format, "ask", logging.WARNING)
     several = max(len(cluster or ()), len(queue or ())) > 1
     if several and (advise or job is not None or run is not None):
-        raise SettingsError("several clusters or queues cannot be asked with --advice, --job or --run")
+        raise SettingsError("--advice, --job and --run accept one cluster and one queue, found several")
     question: dict[str, object] = {"job": job, "run": run, "processors": processors, "requested_time": requested_time}
     place = {"cluster": cluster, "queue": queue}
     question |= place if several else {name: texts[0] if texts else None for name, texts in place.items()}
@@ -293,7 +302,7 @@ def create_topics(context: typer.Context) -> None:
     start_logging(settings.log_format, "topics", logging.WARNING)
     partitions = asyncio.run(prepare_topics(settings))
     asyncio.run(keep_topics(settings) if "retention_hours" in settings.model_fields_set else keep_compression(settings))
-    say(f"{len(topics.FLOW) + 1} topics of {partitions} partitions")
+    say(f"{len(topics.FLOW) + 1} topics of {partitions} partition{'' if partitions == 1 else 's'}")
 
 
 @app.command()

@@ -17,7 +17,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def live(
     context: typer.Context,
-    host: Annotated[str, typer.Option(metavar="HOST", help="Where it listens.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(metavar="HOST", help="Address of the page.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6080,
     allow: Allow = None,
     access: Annotated[

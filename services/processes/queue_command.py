@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 EVERY_SECONDS = 5.0
-"""Seconds between two looks with `--watch`."""
+"""Seconds between two refreshes with `--watch`."""
 
 NARROWEST = 60
 
@@ -34,30 +34,30 @@ ORDERS = ("queue", "start", "waited", "size", "user", "partition", "job")
 def queue(
     context: typer.Context,
     cluster: Annotated[
-        str | None, typer.Argument(metavar="[CLUSTER]", help="The cluster; the only one that is followed by default.")
+        str | None, typer.Argument(metavar="[CLUSTER]", help="The cluster; by default the only followed one.")
     ] = None,
     user: Annotated[str | None, typer.Option(metavar="NAME", help="Only jobs of this user.")] = None,
     me: Annotated[bool, typer.Option("--me", help="Only jobs of the user who runs this.")] = False,
     partition: Annotated[
         str | None, typer.Option("--partition", "--queue", metavar="NAME", help="Only jobs of this partition.")
     ] = None,
-    sort: Annotated[str, typer.Option(metavar="ORDER", help=f"Of waiting jobs: {', '.join(ORDERS)}.")] = "queue",
-    run: Annotated[str | None, typer.Option(metavar="NAME", help="A run; else the followed one.")] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Look again every 5 s, and redraw what has changed.")] = False,
+    sort: Annotated[str, typer.Option(metavar="ORDER", help=f"Order of waiting jobs: {', '.join(ORDERS)}.")] = "queue",
+    run: Annotated[str | None, typer.Option(metavar="NAME", help="A run; by default the followed one.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh every 5 s.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:
     """Show the jobs that wait, with their expected starts, and those that run, with their expected ends.
 
-    START is the expected start, 80 % the interval in which the job starts with 80 %, and 95 % the time before which it
-    starts with 95 %, all from the time of the log on. Columns are left out until the table fits.
+    Times count from the time of the log. START is the expected start. The job starts with 80 % in the interval 80 %,
+    and with 95 % before the time 95 %. Columns are left out until the table fits.
     """
     if sort not in ORDERS:
         raise SettingsError(f"--sort {quote(sort)}: unknown order{among(sort, ORDERS)}")
     if me and user is not None:
         raise SettingsError("--me and --user exclude each other")
     if json + as_csv + watch > 1:
-        raise SettingsError("expected one of --json, --csv and --watch")
+        raise SettingsError("expected one of --json, --csv and --watch; found several")
     with lasting_imports():
         import asyncio
 
@@ -128,7 +128,7 @@ class Screen:
         self._lines: list[str] | None = None
 
     def draw(self, lines: list[str]) -> None:
-        """Write the lines that differ from the last ones, and empty the lines beneath."""
+        """Write the lines that differ from the last ones, and clear the lines below."""
         if self._lines is None:
             self._write("\x1b[?1049h\x1b[2J")
         before = self._lines or []

@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaError
 from shadowtime.services.processes.metrics import session
 from shadowtime.shared.errors import ShadowtimeError, StateAltered, reason_of
 from shadowtime.shared.messages import ClusterClosed, Envelope, name_label
-from shadowtime.shared.quoting import quote, truncate
+from shadowtime.shared.quoting import listed, quote
 from shadowtime.shared.stages import JOBS, topics
 from shadowtime.shared.streaming import RedisReader, Settings, connect, read_log
 from shadowtime.shared.streaming import clients as bus
@@ -21,13 +21,13 @@ OWNERS = (*topics.WRITTEN_BY, "follow", "shadow")
 """Owners of state in Redis: the stages, followers and shadows."""
 
 LIVE_SECONDS = 600
-"""Age in seconds of the last event from which on a run that was not closed counts as abandoned."""
+"""Age in seconds of its last event at which a run that was not closed counts as abandoned."""
 
 ANSWER_SECONDS = 30.0
 
 
 class RemovalRefused(ShadowtimeError):
-    """A run that is not removed: it is unknown, or it goes on."""
+    """A run is not removed: it is unknown or in progress, or VictoriaMetrics failed."""
 
 
 class StoredPart(NamedTuple):
@@ -40,7 +40,7 @@ class StoredPart(NamedTuple):
 
 
 async def stored_parts(readers: Sequence[tuple[str, RedisReader]], run: str) -> list[StoredPart]:
-    """Return what Redis has of a run, by owner."""
+    """Return the state of a run in Redis, by owner. Altered state has size 0 and position -1."""
     parts = []
     for owner, reader in readers:
         try:
@@ -107,7 +107,7 @@ async def remove_run(settings: Settings, run: str, how: Removal) -> list[str]:
     Raises
     ------
     RemovalRefused
-        If the run is unknown, or live without `force`. VictoriaMetrics refuses or does not answer.
+        If the run is unknown, or live without `force`, or if VictoriaMetrics refuses or does not answer.
     StoreError, BusError
         If Redis or Kafka do not answer.
     """
@@ -125,11 +125,11 @@ async def remove_run(settings: Settings, run: str, how: Removal) -> list[str]:
             parts = await stored_parts(readers, run)
             if not parts and not series:
                 known = sorted({name for _, reader in readers for name in await reader.names()})
-                raise RemovalRefused(f"nothing is stored of run {quote(run)}; known: {truncate(', '.join(known))}")
+                raise RemovalRefused(f"nothing is stored of run {quote(run)}; stored runs: {listed(known, 100)}")
             live = await going_on(settings, readers, run, parts)
             if live is not None and not (how.dry or how.force):
                 raise RemovalRefused(
-                    f"run {quote(run)} goes on: {live}; stop what publishes it first, or remove it with --force"
+                    f"run {quote(run)} is in progress: {live}; stop its publisher first, or remove it with --force"
                 )
 
             if series and not how.dry:
@@ -144,12 +144,12 @@ async def remove_run(settings: Settings, run: str, how: Removal) -> list[str]:
         except (aiohttp.ClientError, TimeoutError) as error:
             url = settings.victoria_metrics_url
             raise RemovalRefused(
-                f"VictoriaMetrics at {url} does not answer: {reason_of(error)}; without it: --keep-metrics"
+                f"VictoriaMetrics at {url} does not answer: {reason_of(error)}; to leave its series: --keep-metrics"
             ) from None
 
     lines = [f"Redis: the state of {part.owner}, {part.size:,} bytes" for part in parts]
     if not how.keep_metrics:
         lines.append(f"VictoriaMetrics: {series:,} series")
     if live is not None:
-        lines.insert(0, f"the run goes on: {live}")
+        lines.insert(0, f"the run is in progress: {live}")
     return lines

@@ -21,13 +21,11 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def twin(
     context: typer.Context,
     cluster: Annotated[str, typer.Argument(metavar="CLUSTER", help="The cluster, or its real run as CLUSTER/live.")],
-    users: Annotated[bool, typer.Option("--users", help="Also each user.")] = False,
-    classes: Annotated[bool, typer.Option("--classes", help="Also jobs by requested time and size.")] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, not tables; all users and classes are in it.")
-    ] = False,
+    users: Annotated[bool, typer.Option("--users", help="Also show each user.")] = False,
+    classes: Annotated[bool, typer.Option("--classes", help="Also show jobs by requested time and size.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON with all users and classes, not tables.")] = False,
 ) -> None:
-    """How would other policies fare? The cluster beside each of its shadows, on the same jobs."""
+    """Compare a cluster with each of its shadows: other policies on the same jobs."""
     with lasting_imports():
         import asyncio
         import time

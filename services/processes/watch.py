@@ -46,27 +46,27 @@ class MessageFilter(NamedTuple):
 
 
 WordsOf = Callable[[str], ClusterWords]
-"""Returns the own words of the cluster of a run."""
+"""Function of a run that returns the names of its cluster."""
 
 
 def no_words(run: str) -> ClusterWords:
-    """Return that a run has no words: numbers stand for themselves."""
+    """Return no names, so that numbers are shown."""
     return NO_WORDS
 
 
 class RunWords:
-    """The own words of the clusters of runs; none while Redis cannot be used."""
+    """The names of the clusters of runs; while Redis cannot be used, the last ones that were read, or none."""
 
     def __init__(self, reader: WordReader | None = None) -> None:
         self._reader = reader
         self._known: dict[str, ClusterWords] = {}
 
     def __call__(self, run: str) -> ClusterWords:
-        """Return the words of a run, as `learn` has read them."""
+        """Return the names of a run of the messages that `learn` was last called with."""
         return self._known.get(run, NO_WORDS)
 
     async def learn(self, messages: Sequence[Message]) -> None:
-        """Read the words of the runs of messages."""
+        """Read the names of the runs of messages."""
         if self._reader is None:
             return
         clusters: dict[str, str] = {}
@@ -147,7 +147,7 @@ class Filter:
 
 
 def _jobs(event: Mapping[str, Any]) -> frozenset[int]:
-    """Return the jobs that an event is about."""
+    """Return the numbers of the jobs of an event."""
     if "job_number" in event:
         return frozenset({event["job_number"]})
     return frozenset(entry["job_number"] for entry in (*event.get("starts", ()), *event.get("kills", ())))
@@ -195,7 +195,7 @@ class Printer(Protocol):
 
 
 class JsonLines:
-    """An output of one line per message: an envelope as it is, a dead letter as its headers and its text.
+    """An output of one line per message: an envelope unchanged, a dead letter as its headers and its text.
 
     Unprintable characters are escaped. Otherwise, JSON of one line is not changed, and JSON of several lines is written
     as one. Any other value is written as a JSON object with its text as `value`.
@@ -220,7 +220,7 @@ class Sentences:
 
     Empty decisions, and jobs that are not selected, have no line. Times are dates if the beginning of the run was read,
     else days since second 0. The name is the name of the cluster. If the cluster has several runs, it is the name of
-    the run, from the second run on. Jobs, users and places have the words of their cluster.
+    the run, from the second run on. Jobs, users and places have the names of their cluster.
     """
 
     def __init__(self, console: Console, topic: str, words: WordsOf = no_words) -> None:
@@ -292,7 +292,8 @@ class Sentences:
         if len(self._advised) >= MAX_ADVISED:
             self._advised.clear()
         self._advised[key] = envelope.event.time, 0
-        return f"{sentence} (also {left_out} times in the minute before)" if left_out else str(sentence)
+        times = "once" if left_out == 1 else f"{left_out} times"
+        return f"{sentence} (also {times} in the minute before)" if left_out else str(sentence)
 
     def _place(self, envelope: Envelope) -> str:
         cluster = envelope.cluster or envelope.run
@@ -322,7 +323,7 @@ PATIENCE = 10
 
 @asynccontextmanager
 async def reminding(wanted: MessageFilter) -> AsyncIterator[Callable[[], object]]:
-    """Yield a function to call when a wanted message has arrived. Without a call within `PATIENCE`, say so once."""
+    """Yield a function to call when a wanted message has arrived. Print a reminder without a call within `PATIENCE`."""
     named = (("run", wanted.run), ("user", wanted.user), ("job", wanted.job))
     whose = " of ".join(f"{kind} {quote(name)}" for kind, name in named if name is not None)
     text = f"no message of {whose} so far; still waiting; `shadowtime live` lists all runs"

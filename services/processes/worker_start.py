@@ -41,7 +41,7 @@ def serve_metrics(flags: list[str]) -> None:
 
 
 async def require_servers(settings: Settings) -> None:
-    """Raise `BusError` or `StoreError` unless Kafka and Redis answer soon."""
+    """Raise `BusError` or `StoreError` unless Kafka and Redis answer within `connect_seconds`."""
     await prepare_topics(settings)
     client = connect(settings)
     try:

@@ -10,6 +10,7 @@ import typer
 
 from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import quote
 
 
 class Since(StrEnum):
@@ -25,19 +26,18 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def shadow(
     context: typer.Context,
-    cluster: Annotated[str, typer.Option(metavar="NAME", help="The cluster beside which they are played.")],
-    policy: Annotated[list[str], typer.Option(metavar="SPEC", help="A policy; more than once for more shadows.")],
-    of: Annotated[
-        str | None, typer.Option(metavar="RUN", help="The run that really happens. CLUSTER/live by default.")
-    ] = None,
+    cluster: Annotated[str, typer.Option(metavar="NAME", help="Cluster whose jobs the shadows get.")],
+    policy: Annotated[list[str], typer.Option(metavar="SPEC", help="Policy of a shadow; repeatable.")],
+    of: Annotated[str | None, typer.Option(metavar="RUN", help="The real run. CLUSTER/live by default.")] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Wait for run times that are not known yet, instead of predicting them.")
     ] = False,
     since: Annotated[
-        Since, typer.Option(metavar="WHEN", help="From when on they decide: beginning (of the run), now.")
+        Since, typer.Option(metavar="WHEN", help="Time from which they decide: beginning (of the run), now.")
     ] = Since.BEGINNING,
     name: Annotated[
-        str, typer.Option(metavar="NAME", help="Their runs are called CLUSTER/NAME/SPEC; known ones go on.")
+        str,
+        typer.Option(metavar="NAME", help="Part of the names of their runs, CLUSTER/NAME/SPEC. Known runs continue."),
     ] = "shadow",
     runtime: Annotated[
         str | None, typer.Option(metavar="SPEC", help="Run-time predictor; that of the run by default.")
@@ -52,7 +52,7 @@ def shadow(
         int | None, typer.Option(metavar="N", help="Seed of every draw of chance; that of the run by default.")
     ] = None,
 ) -> None:
-    """Play other policies beside a run, each on a machine of its own that gets the same jobs.
+    """Play other policies beside a run, each on a simulated machine that gets the same jobs.
 
     Each shadow is a run: stages predict and score it, and you watch it like any other run.
     """
@@ -67,8 +67,8 @@ def shadow(
         from shadowtime.shared.messages import run_name
         from shadowtime.shared.streaming import read_settings
 
-    if len(set(policy)) < len(policy):
-        raise SettingsError("--policy: the same policy is given twice")
+    if repeated := [spec for spec in policy if policy.count(spec) > 1]:
+        raise SettingsError(f"--policy {quote(repeated[0])} is given twice")
     if seed is not None:
         require_seed(seed)
     for spec in policy:

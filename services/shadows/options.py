@@ -44,7 +44,7 @@ class ShadowOptions:
         """
         if like.cluster != self.of.cluster:
             real = f"run {quote(self.of.real)} is of cluster {quote(like.cluster)}"
-            raise SettingsError(f"{real}, not of {quote(self.of.cluster)}")
+            raise SettingsError(f"{real}, not of {quote(self.of.cluster)}; correct --cluster or --of")
         theirs = None if like.runtime == DEFAULTS["runtime"] else like.runtime
         chosen = configure(self.policy, self.runtime or theirs, self.adjustment or like.adjustment)
         return like.model_copy(

@@ -34,16 +34,15 @@ log = logging.getLogger("shadowtime.follow.accounting")
 log.addFilter(FewAMinute())
 
 FEW = 10
-"""Number of unreadable rows that are left out, however few others there are."""
+"""Number of unreadable rows that are left out without an error, even if no row can be read."""
 
 
 def observations_of_rows(rows: Iterable[Sequence[str]], source: str) -> tuple[list[JobObservation], int]:
     """Return the observations in rows of sacct's `FIELDS`, and the number of rows that cannot be read.
 
-    Such a row is left out and logged with the `source` of the rows. It cannot be read at the next attempt either.
+    An unreadable row is left out and logged with the `source` of the rows, because a retry could not read it either.
 
-    Raise `FollowError` if more than half of the rows, and more than `FEW`, cannot be read: then the format is not
-    understood.
+    Raise `FollowError` if more than half of the rows, and more than `FEW`, cannot be read: then the format is unknown.
     """
     with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
         file = Path(folder) / "rows"
@@ -57,15 +56,15 @@ def observations_of_rows(rows: Iterable[Sequence[str]], source: str) -> tuple[li
     if refused > max(FEW, len(read)):
         raise FollowError(f"{source}: {refused:,} of {refused + len(read):,} rows cannot be read: {read.odd.quoted}")
     if refused:
-        log.warning("%s: left out %d rows that cannot be read, such as: %s", source, refused, read.odd.quoted)
+        log.warning("%s: left out unreadable rows: %d, such as %s", source, refused, read.odd.quoted)
     return observations_of(read) if len(read) else [], refused
 
 
 def observations_of(rows: AccountingRows) -> list[JobObservation]:
     """Return an observation for each life in accounting rows. O(rows log rows).
 
-    A row that repeats or continues another row has no observation of its own. A row without a job number or a
-    submission time has no observation either.
+    A row that repeats or continues another row yields no observation. Neither does a row without a job number or a
+    submission time.
     """
     lives = in_order_of_time(rows, Instants(zone_of(None)))
     numbers, status, limit = rows.column("job_number"), rows.column("status"), rows.column("limit")
@@ -99,12 +98,12 @@ def observations_of(rows: AccountingRows) -> list[JobObservation]:
 def observation_of(
     key: LifeKey, amounts: Mapping[str, int], words: Mapping[str, str], resized: Iterable[tuple[int, int]] = ()
 ) -> JobObservation:
-    """Return the observation of a life in accounting. The end of a life that has not ended is `MAX_TIME`.
+    """Return the observation of a life in accounting.
 
     Parameters
     ----------
     amounts
-        Numbers of the life, by name; `UNKNOWN` for missing numbers.
+        Numbers of the life, by name; `UNKNOWN` for missing numbers. The end of a life that goes on is `MAX_TIME`.
     words
         Names and texts of the life, as fields of `JobObservation`.
     resized

@@ -1,6 +1,6 @@
 """Figures of the last picture under the names and labels of common Slurm exporters (docs/slurm-exporters.md).
 
-Only names whose meaning is the same are here. These exporters count the rows of `squeue -a -r`; so does the picture.
+Only names with the same meaning as in these exporters are here. Both count the rows of `squeue -a -r`.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from shadowtime.services.follower.cluster.observation import JobObservation
 
 STATES = {"waiting": "pending", "running": "running", "suspended": "suspended"}
-"""States of jobs in a picture, with the word of Slurm."""
+"""The name in Slurm of each state of a job in a picture."""
 
 OWNERS = ("user", "account")
 
@@ -32,7 +32,7 @@ def exporter_figures(picture: Iterable[JobObservation], shown: Callable[[str, st
     picture
         All jobs of the picture. Jobs that are over do not count.
     shown
-        Returns the name to show for a kind and a name, such as a hash.
+        Function of a kind and a name that returns the text to show: the name itself, or its hash.
     """
     jobs: dict[tuple[str, str], Counter[str]] = {}
     processors: dict[str, Counter[str]] = {kind: Counter() for kind in OWNERS}

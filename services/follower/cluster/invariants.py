@@ -34,7 +34,7 @@ class Broken(NamedTuple):
 
 
 class _Held:
-    """The running lives, and the processors that the jobs of each pool hold, as published and from further events."""
+    """The started lives, and the processors held in each pool: as published, then changed by further events."""
 
     def __init__(self, lives: KnownLives) -> None:
         self.of_job: dict[tuple[int, int], JobLife] = {}
@@ -63,7 +63,7 @@ class _Held:
         self.of_pool[pool] = self.of_pool.get(pool, 0) + sign * processors
 
     def of_over(self, pool: int, seen: Mapping[LifeKey, JobObservation], time: int) -> int:
-        """Return the processors of lives that are over by `time`, though their end is published later. O(held)."""
+        """Return the processors in `pool` of lives that are over by `time`, but whose end is not published. O(held)."""
         over = (life for life in self.of_job.values() if _is_over(seen.get(life.key), time))
         sizes = (self._sizes.get(life.number, (pool, 0)) for life in over)
         return sum(size for of, size in sizes if of == pool)
@@ -87,7 +87,7 @@ def first_broken(
     Parameters
     ----------
     seen
-        The last observation of each life. An end in the second of a start is published a second later.
+        The last observation of each life. It has ends that are not published yet.
     oversubscribed
         Pools that are known to give processors to several jobs at once.
     """
@@ -104,7 +104,8 @@ def first_broken(
         if isinstance(event, JobStarted):
             other = held.of_job.get((life.key.job, life.key.task))
             if other is not None and other is not life and not _is_over(seen.get(other.key), moment(event)):
-                return Broken(life, f"its life {other.number} still runs", moment(event), other=other)
+                reason = f"another life of the job, number {other.number}, still runs"
+                return Broken(life, reason, moment(event), other=other)
             pool = pools.get(number, life.asked.get("pool") or 0)
             held.begin(life, pool, event.processors)
             excess = held.of_pool[pool] - capacity.configured[pool]

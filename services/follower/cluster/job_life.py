@@ -58,7 +58,7 @@ class JobLife:
         return self.reported in ("waiting", "running", "suspended")
 
     def may_be(self, observation: JobObservation) -> bool:
-        """Return whether a picture with the submission of the life can show the life, and not a later one."""
+        """Return whether an observation with the same submission can be one of this life, and not of a later one."""
         if self.restarts is not None:
             return observation.life is None or observation.life <= self.restarts
         if observation.state == "waiting":
@@ -68,10 +68,10 @@ class JobLife:
         return observation.start is None or self.started is None or observation.start == self.started
 
     def runs_at(self, time: int | None, seen: JobObservation | None, *, shown: bool) -> bool:
-        """Return whether the life ran at `time`. Published times count; without a published end, those of `seen` count.
+        """Return whether the life ran at `time`. The published times decide; without a published end, those of `seen`.
 
-        `shown` says whether the last whole observation of the cluster has the life. The caller uses the result to
-        identify parts of runs: slurmdbd may record one run as several if the job was resized while slurmdbd was down.
+        `shown` says whether the last whole snapshot of the cluster has the life. The caller uses the result to identify
+        parts of runs: slurmdbd may record one run as several if the job was resized while slurmdbd was down.
         """
         start, end = self.started, self.over
         if seen is not None and end is None:

@@ -13,7 +13,7 @@ FOUND_AGAIN = -2
 
 
 MAX_LIVES = 1_000
-"""Number of lives of one job that are remembered at a time."""
+"""Maximum number of remembered lives of one job."""
 
 
 class KnownLives:
@@ -35,8 +35,8 @@ class KnownLives:
     def in_picture(self, observation: JobObservation, at: int) -> tuple[JobObservation, bool]:
         """Return an observation of a picture with the key of its life, and whether its end is certain.
 
-        While a job is requeued, its number of requeues has grown, but its times are no longer those of the life that
-        ends. If its node does not answer, the next life keeps the submission.
+        While Slurm requeues a job, its number of requeues is that of the next life, and its times are not those of the
+        ending life. If the job's node did not answer, the next life has the same submission time.
         """
         lives = self._with_submission(observation.key)
         known = next((life for life in lives if life.restarts is not None and life.restarts == observation.life), None)
@@ -162,8 +162,8 @@ class KnownLives:
     ) -> bool:
         """Return whether a life that started at `start` is part of the run of an earlier life of its job.
 
-        `observations` has the last observation of each life. `shown` has the lives in the last whole observation of
-        the cluster. See `JobLife.runs_at`.
+        `observations` has the last observation of each life. `shown` has the lives in the last whole snapshot of the
+        cluster. See `JobLife.runs_at`.
         """
         before = (other for other in self.of_job(life.key) if other.key.submit < life.key.submit)
         return any(other.runs_at(start, observations.get(other.key), shown=other.key in shown) for other in before)

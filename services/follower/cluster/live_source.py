@@ -34,7 +34,7 @@ class Opening(NamedTuple):
 
 
 def as_opened(parts: MachineParts, opened: ClusterOpened) -> MachineParts:
-    """Return a machine with the pools of its log's opening event. The mirror publishes later changes of their sizes.
+    """Return `parts` with the pools of the opening event. The mirror publishes how their sizes have changed since.
 
     Raise `FollowError` if the machine has other pools than its log.
     """
@@ -57,6 +57,7 @@ class SourceLoad:
     does not report this share. `late` counts late events, `guessed` guessed ends, `left_out` lives that are not
     published, `refused` invalid lines, and `held_back` events that would have broken an invariant. `failure` says why
     the last poll failed. If `contradicted`, two answers of the cluster contradict each other, and neither is believed.
+    `left_out_partitions` are the partitions without a pool.
     """
 
     answers: int = 0

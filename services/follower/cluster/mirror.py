@@ -12,10 +12,10 @@ Its rules:
    missing from a whole snapshot. A later life of a job is also in doubt if the previous life is unknown. While a
    life is in doubt, nothing is emitted, as unknown events may come first. After `patience`, the doubt is resolved by
    a guess.
-5. A requeued job that is completing shows the number of its next life, and an end in the future. Its end is unknown:
-   the life is missing.
-6. No two lives of a job run at once, and the jobs of a pool never hold more processors than its nodes have. An event
-   that would break this is held back until accounting was asked about its job, and counted (`held_back`).
+5. A requeued job that is completing shows the number of its next life, and an end in the future. So its true end is
+   unknown, and the life counts as missing.
+6. No two lives of a job run at once, and the jobs of a pool never hold more processors than its nodes have. If an event
+   would break this, all events wait until accounting resolves it, at most about `LAG` seconds (`held_back`).
 """
 
 import logging
@@ -52,7 +52,7 @@ KEEP = 7_200
 COUNTS = ("now", "until", "late", "guessed", "held_back")
 
 NAMED = 5
-"""Number of left-out jobs that are named for each reason, the last ones."""
+"""Maximum number of left-out jobs that are named for each reason: the last ones."""
 
 
 class Mirror:
@@ -84,7 +84,7 @@ class Mirror:
         self._held_back: dict[LifeKey, int] = {}
         self._oversubscribed: set[int] = set()
         self._renewed: dict[LifeKey, int] = {}
-        """Times since which jobs wait anew with an old submission. Most of them get a new one within seconds."""
+        """Times since which jobs wait again with their old submission time. Slurm soon gives most of them a new one."""
         self._missing: dict[LifeKey, int] = {}
         self._after_unknown: dict[LifeKey, int] = {}
         self.lives = KnownLives()
@@ -144,10 +144,10 @@ class Mirror:
     def answered(self, observations: Iterable[JobObservation], at: int) -> set[LifeKey]:
         """Resolve doubts about missing lives by the complete answer of accounting. Call `take` with the answer before.
 
-        A life that waits according to the answer really waits: squeue omits the last task of an array with a step. A
-        life that has not started and is not in the answer was cancelled. Pictures have shown a life, and it runs
-        according to the answer: then it remains in doubt for all of `patience`, and its key is returned. All other
-        doubts are resolved by a guess after at most `LAG` seconds.
+        A life that waits according to the answer does wait: squeue omits the last task of an array with a step. A life
+        that has not started and is not in the answer was cancelled. A life that pictures have shown, and that runs
+        according to the answer, remains in doubt for all of `patience`. Return the keys of such lives. All other doubts
+        are resolved by a guess after at most `LAG` seconds.
         """
         answers = (self.lives.in_accounting(observation, self._observations) for observation in observations)
         states = {observation.key: observation.state for observation in answers}
@@ -172,7 +172,8 @@ class Mirror:
     def release(self, until: int, *, beat: bool = True) -> None:
         """Make all known events up to an instant ready to emit. With `beat`, the instant always has a scheduling point.
 
-        Nothing becomes ready while lives are in doubt. O(lives that were observed and are not over).
+        Nothing becomes ready while lives are in doubt, or while earlier instants are not emitted yet. O(lives that were
+        observed and are not over).
         """
         self._guess(until, self.patience)
         if self._missing or self._after_unknown or self._due:
@@ -217,7 +218,7 @@ class Mirror:
     def _earliest(self, life: JobLife) -> int | None:
         """Return the earliest time at which the wait of a life may have begun: the end of the life before.
 
-        None if the life has the submission of the life before, whose end is not known yet.
+        Return None if that end is not known yet, and both lives have the same submission.
         """
         if life.key.again and life.reported == "nothing":
             before = self.lives.by_key.get(life.key._replace(again=life.key.again - 1))
@@ -239,7 +240,7 @@ class Mirror:
         if broken.life.key not in self._held_back:
             self._held_back[broken.life.key] = until
             self.held_back += 1
-            log.warning("job %s is held back, accounting is asked: %s", broken.life.key.job_id, broken.reason)
+            log.warning("events wait for accounting because of job %s: %s", broken.life.key.job_id, broken.reason)
         if until - min(self._held_back.values()) <= min(LAG, self.patience):
             return True
         self._held_back.clear()
@@ -323,7 +324,7 @@ class Mirror:
             self._missing.pop(observation.key, None)
 
     def _reconsider(self, life: JobLife, observation: JobObservation, at: int | None) -> None:
-        """Include a life that was left out, and that a picture shows to fit now. Record the end of any other life."""
+        """Update a left-out life: record its end, or include it if a picture shows that it fits now."""
         if observation.state == "over":
             life.over = self.now if observation.end is None else observation.end
         elif at is not None and self._unusable(life, observation) is None:
@@ -331,13 +332,13 @@ class Mirror:
 
     def _unusable(self, life: JobLife, observation: JobObservation) -> str | None:
         """Return the reason why a life cannot be published; None if it can."""
-        return "without a number of its own" if life.number > MAX_INTEGER else self.capacity.unusable(observation)
+        return "with too large a number" if life.number > MAX_INTEGER else self.capacity.unusable(observation)
 
     def _judge(self, life: JobLife, observation: JobObservation, at: int | None) -> None:
         """Leave out a new life that cannot be emitted. Put it in doubt if its previous life is unknown."""
         reason = self._unusable(life, observation)
         if at is None and self.lives.is_part(life, observation.start, self._observations, self._shown):
-            reason = "told as a part of a run that is known"
+            reason = "recorded as a part of a known run"
         if reason is not None:
             self.left_out.update([reason])
             named = f"{life.key.job_id} in {quote(observation.partition)}"
@@ -348,10 +349,10 @@ class Mirror:
             self._after_unknown[life.key] = at
 
     def _guess(self, until: int, patience: int, kept: Collection[LifeKey] = ()) -> None:
-        """Resolve doubts that are older than `patience`, without those `kept`.
+        """Resolve doubts that are older than `patience`, except missing lives in `kept`.
 
-        A missing life is taken to have ended when the next life of its job was submitted or, if both have the same
-        submission, when it started; or else at `until`.
+        A missing life is taken to have ended at the submission of the next life of its job. If both have the same
+        submission, it is taken to have ended at the start of the next life. If there is none, it ended at `until`.
         """
         for key in [key for key, since in self._after_unknown.items() if until - since > patience]:
             del self._after_unknown[key]
@@ -363,7 +364,7 @@ class Mirror:
             self._let_go(key, min(after, default=until))
 
     def _begin_of(self, life: JobLife, before: LifeKey) -> int | None:
-        """Return the time by which the life with the key `before` was over, as a later `life` of the job shows."""
+        """Return when the life with key `before` was over at the latest, by a later `life`; None if unknown."""
         if life.key.submit > before.submit:
             return life.key.submit
         seen = self._observations.get(life.key)

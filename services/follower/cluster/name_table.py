@@ -63,7 +63,7 @@ class NameTable:
             self.fresh[f"{POOL}:{shown}"] = b"%d" % pool
 
     def asked(self, observation: JobObservation, pool: int | None) -> dict[str, Any]:
-        """Return the request and the owner of a job, as fields of `JobSubmitted`."""
+        """Return the request and the owner of a job, as fields of `JobSubmitted`. Store the pool of its partition."""
         if pool is not None and observation.partition:
             self._note_pool(observation.partition, pool)
         return {

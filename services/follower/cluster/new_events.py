@@ -29,7 +29,7 @@ STAYS = ("pool", "partition_number", "priority", "blocked", "site_reason", "gpu_
 """Fields whose changes are not published once a job runs."""
 
 OF_WAITING = ("priority", "blocked", "site_reason", "gpu_type")
-"""Fields whose changes are not published with the start of a job, which ends them."""
+"""Fields of waiting jobs only. So their changes are not published with the start of a job."""
 
 
 def new_events(

@@ -14,7 +14,7 @@ class LifeKey(NamedTuple):
     """Key of one life of a job. `task` is its index in an array, or -1.
 
     A requeued job mostly has a new `submit` time. If its node did not answer, it keeps the old one. `again` counts the
-    earlier lives with the same `submit`; accounting does not tell them apart.
+    earlier lives with the same `submit`. Accounting does not distinguish these lives.
     """
 
     job: int
@@ -36,8 +36,8 @@ class LifeKey(NamedTuple):
 class JobObservation:
     """The state of a life of a job, from a poll or from accounting. Instants are Unix seconds; None if unknown.
 
-    `life` is the number of earlier requeues of the job, if reported. `limit` is in seconds; `unlimited` says that there
-    is none. `memory`, in MiB, and `gpus` are totals over its nodes. `expected` is the start that the cluster expects.
+    `life` is the number of earlier requeues of the job, if reported. `limit` is in seconds. If `unlimited`, there is no
+    limit. `memory`, in MiB, and `gpus` are totals over its nodes. `expected` is the start that the cluster expects.
     """
 
     key: LifeKey
@@ -70,9 +70,9 @@ class JobObservation:
     reason: str = ""
     """The reason that the cluster gives for its wait."""
     gpu_type: str = ""
-    """The type of GPUs that it asks for, if it names one; several are joined by `+`."""
+    """The requested type of GPUs, if there is one; several types are joined by `+`."""
     got: tuple[GpuType, ...] | None = None
-    """The GPUs that it got, by type; None if it has not started, or if nobody knows."""
+    """The allocated GPUs, by type; None if it has not started, or if they are unknown."""
 
     def plain(self) -> list[Any]:
         """Return all fields as plain values."""
@@ -90,10 +90,10 @@ class JobObservation:
 
 
 class Node(NamedTuple):
-    """A node: its partitions, its processors, memory in MiB, GPUs by type, and the number of `usable` processors.
+    """A node: its partitions, its processors, memory in MiB, GPUs, and GPUs by type.
 
-    `held` processors are allocated. If no job may start on a node, only these are usable, and of its GPUs only those
-    that are allocated (`usable_gpus`).
+    `held` processors are allocated. `usable` and `usable_gpus` are the processors and GPUs that jobs may use. If no job
+    may start on the node, these are only the allocated ones.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Node(NamedTuple):
 
     @property
     def has(self) -> dict[str, int]:
-        """Resources of the node, in the form that `parts_of_nodes` takes."""
+        """Resources of the node, in the form that `parts_of_nodes` accepts."""
         return {"processors": self.processors, "nodes": 1, "memory": self.memory, "gpus": self.gpus}
 
 

@@ -49,9 +49,10 @@ class ObservedCapacity:
         ]
 
     def _learn(self, nodes: Sequence[Node]) -> None:
-        """Put new nodes and partitions into the pools of those that are known.
+        """Assign new nodes and partitions to pools.
 
-        A node is in the pool of its known partitions. A new partition is in the pool that has most of its processors.
+        A node that is in none of the pools of its known partitions gets the pool of the first of them. A new partition
+        gets the pool that has most of its processors.
         """
         of_node, of_partition = dict(self.parts.of_node), dict(self.parts.of_partition)
         votes: dict[str, dict[int, int]] = {}
@@ -72,7 +73,7 @@ class ObservedCapacity:
             self.parts = self.parts._replace(of_partition=of_partition, of_node=of_node)
 
     def see_pool(self, name: str, room: CapacityChanged) -> None:
-        """Set the observed capacity of a pool, at any time. Raise `ValueError` if there is no pool of that name."""
+        """Set the observed capacity of a pool by its name. Raise `ValueError` if there is no such pool."""
         at = next((at for at, pool in enumerate(self.parts.pools) if pool.name == name), None)
         if at is None:
             known = ", ".join(pool.name for pool in self.parts.pools)
@@ -122,7 +123,7 @@ class ObservedCapacity:
         return True
 
     def with_types(self, observation: JobObservation, pool: int | None) -> JobObservation:
-        """Return an observation with the type of GPUs that a job on one node got, if only its node tells the type."""
+        """Return an observation with the type of its GPUs. A job on one node gets a missing type from its node."""
         if pool is None or observation.got is not None or observation.start is None or not observation.gpus:
             return observation
         kind = self.parts.type_of_node.get(observation.node_list) if self._published.types[pool] else None

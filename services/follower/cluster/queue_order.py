@@ -28,7 +28,7 @@ def as_queued(observations: Mapping[LifeKey, JobObservation], lives: KnownLives)
 
 
 ROOM, STEP = 2**20, 2**10
-"""The least priority, and the difference of two neighbours, when all priorities are published anew."""
+"""Base and step of priorities when all are published anew: the last job in the queue gets `ROOM + STEP`."""
 
 
 def priorities(order: Sequence[tuple[Job, int]], priorities_known: Mapping[Job, int]) -> dict[Job, int]:
@@ -83,8 +83,9 @@ def priorities(order: Sequence[tuple[Job, int]], priorities_known: Mapping[Job, 
 def _between(own: Sequence[int], above: int | None, below: int | None, *, anew: bool) -> list[int] | None:
     """Return descending numbers between two limits; None if there are too few.
 
-    They are the `own` priorities if they fit, unless these are far from the limit above and nothing is below: numbers
-    near 0 would leave no room for later jobs. Jobs that are numbered `anew` get at most half of the numbers.
+    The `own` priorities are returned if they are between the limits and in order. They are not if nothing is below and
+    the last one is under half of the limit above: numbers near 0 would leave no room for later jobs. Jobs that are
+    numbered `anew` get other numbers, and at most half of those between the limits.
     """
     falling = all(before >= after for before, after in pairwise(own))
     fits = (above is None or own[0] < above) and (below is None or own[-1] > below)

@@ -18,13 +18,13 @@ UNSET = (
     *("SQUEUE_PARTITION", "SQUEUE_PRIORITY", "SQUEUE_QOS", "SQUEUE_SIBLING", "SQUEUE_SORT", "SQUEUE_STATES"),
     "SQUEUE_USERS",
 )
-"""Variables by which a user changes the output of Slurm's commands, such as to the jobs of one partition."""
+"""Variables by which a user changes the output of Slurm's commands, such as which jobs are shown."""
 
 SPOKEN = (
     *(f"--unset={name}" for name in UNSET),
     *("LC_ALL=C", "TZ=UTC", "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0"),
 )
-"""Environment of commands. It makes their output independent of the host, and task lists complete."""
+"""Arguments of `env` for each command. They make the output independent of the host, and task lists complete."""
 
 MAX_OUTPUT = 2**30
 """Largest answer in bytes."""
@@ -76,7 +76,9 @@ class Commands:
                     async with asyncio.timeout(seconds or self._seconds):
                         code = await process.wait()
                 except TimeoutError:
-                    raise FollowError(f"{command[0]} did not answer in {seconds or self._seconds:g} s") from None
+                    raise FollowError(
+                        f"{command[0]} did not answer in {seconds or self._seconds:g} s; increase --timeout"
+                    ) from None
                 finally:
                     if process.returncode is None:
                         with suppress(ProcessLookupError):

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("shadowtime.follow")
 
 STORE = "follow"
-"""Prefix of its keys in Redis."""
+"""Prefix of the keys of followers in Redis."""
 
 BATCH = 1_000
 """Number of events at which a transaction is full: no further instant is added."""
@@ -135,7 +135,7 @@ class Follower:
 
     def _due(self) -> bool:
         """Return whether a snapshot may be taken: the last one is old enough for its cost."""
-        rest = LEAST_SECONDS if self._journal else IDLE_SECONDS  # also then: the positions in the logs have moved
+        rest = LEAST_SECONDS if self._journal else IDLE_SECONDS  # without events, the positions in logs move
         return time.monotonic() >= self._stored_at + max(rest, SHARE * self._cost)
 
     async def claim(self) -> None:
@@ -244,7 +244,7 @@ class Follower:
                 await self._commit(events, self.sequence, whole=whole)
 
     async def _commit(self, events: Sequence[Event], stored: int, *, whole: bool) -> None:
-        """Commit and deliver events. With `whole`, a snapshot of the state replaces the journal."""
+        """Commit and deliver events after sequence `stored` in Redis. With `whole`, a snapshot replaces the journal."""
         outputs = [
             Envelope(run=self.run, cluster=self.opened.cluster, sequence=number, event=event).to_bytes()
             for number, event in enumerate(events, self.sequence + 1)

@@ -66,7 +66,7 @@ class Inbox:
                     body += piece
                     if len(body) > MAX_BODY:
                         raise web.HTTPRequestEntityTooLarge(
-                            MAX_BODY, len(body), reason=f"a request has at most {MAX_BODY:,} bytes"
+                            MAX_BODY, len(body), reason=f"expected at most {MAX_BODY:,} bytes; send fewer lines"
                         )
         except ConnectionError:
             raise web.HTTPBadRequest(reason="the sender disconnected") from None
@@ -96,7 +96,7 @@ class Inbox:
                 continue
             try:
                 if len(line) > MAX_LINE_LENGTH:
-                    raise ValueError(f"longer than {MAX_LINE_LENGTH:,} bytes")
+                    raise ValueError(f"expected at most {MAX_LINE_LENGTH:,} bytes in a line, found {len(line):,}")
                 self._read(line.decode())
             except ValueError as error:
                 answers.append({"line": number, "error": truncate(str(error))})

@@ -54,31 +54,31 @@ class JobLine(FrozenModel):
     """The known facts about a job. A job with an `end` is over, a job with only a `start` runs, other jobs wait."""
 
     job: Annotated[int, Field(ge=0, lt=LIFE)] = Field(description="number of the job")
-    submit: Second = Field(description="when it was submitted; a job that waits anew has another")
-    task: Annotated[int, Field(ge=0, lt=TASKS - 1)] | None = Field(None, description="of a job array")
-    processors: Processors = Field(description="asked for, or held once it runs")
-    limit: Request | None = Field(None, description="seconds; none if there is no limit")
-    eligible: Second | None = Field(None, description="since when it may start; its submission by default")
-    held: bool = Field(False, description="whether it may not start yet, nobody knows since when")
+    submit: Second = Field(description="time of its submission; a requeued job has a new one")
+    task: Annotated[int, Field(ge=0, lt=TASKS - 1)] | None = Field(None, description="index in its job array")
+    processors: Processors = Field(description="number requested; once it runs, number allocated")
+    limit: Request | None = Field(None, description="in seconds; left out if there is no limit")
+    eligible: Second | None = Field(None, description="time from which on it may start; by default its submission")
+    held: bool = Field(False, description="whether it may not start yet; `eligible` is then ignored")
     start: Second | None = None
     end: Second | None = None
-    outcome: Outcome = Field("completed", description="of one that is over and ran")
+    outcome: Outcome = Field("completed", description="outcome of a job that ran and is over")
     suspended: bool = False
-    blocked: bool = Field(False, description="whether it waits for another reason than the machine and those before it")
+    blocked: bool = Field(False, description="whether it waits for a reason other than resources and priority")
     nodes: Amount | None = None
-    memory: Amount | None = Field(None, description="MiB, of all its nodes")
-    gpus: Amount | None = Field(None, description="of all its nodes")
-    gpu_type: Word = Field("", description="the type of GPU that it asks for")
-    got: GpuTypes | None = Field(None, description="once it runs, the GPUs that it got by type")
+    memory: Amount | None = Field(None, description="in MiB, total of all its nodes")
+    gpus: Amount | None = Field(None, description="total of all its nodes")
+    gpu_type: Word = Field("", description="requested type of GPU")
+    got: GpuTypes | None = Field(None, description="allocated GPUs by type, once it runs")
     whole_nodes: bool = False
     user: Word = ""
     account: Word = ""
     job_name: Word = ""
     partition: Word = ""
     qos: Word = ""
-    node_list: Word = Field("", description="where it runs, the first node first")
+    node_list: Word = Field("", description="its nodes, the first node first")
     priority: Count | None = Field(None, description="in its queue; the largest goes first")
-    expected: Second | None = Field(None, description="when the cluster expects it to start")
+    expected: Second | None = Field(None, description="start that the cluster expects")
     reason: Word = Field("", description="the reason that the cluster gives for its wait")
 
 
@@ -89,7 +89,7 @@ class PoolLine(FrozenModel):
     processors: Count
     memory: Amount | None = None
     gpus: Amount | None = None
-    gpu_types: GpuTypes | None = Field(None, description="GPUs of each type; others stay as they were")
+    gpu_types: GpuTypes | None = Field(None, description="GPUs by type; types that are left out do not change")
 
 
 class NowLine(FrozenModel):

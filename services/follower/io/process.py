@@ -68,7 +68,7 @@ class FollowerCollector(Collector):
         yield from self._as_exporters()
 
     def _as_exporters(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the figures of the last picture of a Slurm under the names of common exporters."""
+        """Yield the figures of the last picture of a Slurm cluster under the names of common exporters."""
         source = self._follower.source
         if not isinstance(source, SlurmSource) or (picture := source.mirror.picture) is None:
             return

@@ -31,7 +31,7 @@ class Slurmrestd:
 
     The options give address, user and timeout. The token is read anew for each request, as tokens expire.
 
-    Raise `SettingsError` if the address is invalid, or there is no token in its file.
+    Raise `SettingsError` if the address, the user or the token is invalid.
     """
 
     def __init__(self, options: FollowOptions) -> None:
@@ -60,7 +60,7 @@ class Slurmrestd:
             async with asyncio.timeout(seconds):
                 status, reason, body = await self._ask(path, query or {})
         except TimeoutError:
-            raise FollowError(f"{path} was not answered in {seconds:g} s") from None
+            raise FollowError(f"{path} was not answered in {seconds:g} s; increase --timeout") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise FollowError(f"{path}: {_line(str(error) or type(error).__name__)}") from None
 

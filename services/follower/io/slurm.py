@@ -95,10 +95,10 @@ class Waker:
 log = logging.getLogger("shadowtime.follow")
 
 WINDOW = 7 * 86_400
-"""Seconds of the past in one query of accounting. A year of 200,000 jobs takes accounting 1 GB."""
+"""Seconds of the past in one query of accounting. Accounting needs 1 GB for a year of 200,000 jobs."""
 
 AWAY = 120
-"""Seconds without a snapshot after which accounting is queried. slurmctld forgets jobs 300 s after their end."""
+"""With `LAG`, seconds without a snapshot after which accounting is queried. slurmctld forgets a job after 300 s."""
 
 WITHOUT_CLOCK = 5
 """Assumed lag, in seconds, of slurmctld's clock behind ours, if slurmctld does not report its clock."""
@@ -223,8 +223,8 @@ class SlurmSource(Mirrored):
     async def _believed_jobs(self, machine: SlurmNodes) -> Sequence[JobObservation]:
         """Return the jobs of squeue.
 
-        Raise `ContradictionError` if sinfo has allocated processors, before and after, on nodes on which squeue shows
-        no job.
+        Raise `ContradictionError` if squeue shows no job on nodes on which sinfo has allocated processors, both before
+        and after squeue.
         """
         jobs = await self._asked.jobs(machine)
         bare = _held(machine) - {node for nodes in jobs.node_lists for node in squeue.hosts_of(nodes)}
@@ -241,7 +241,7 @@ class SlurmSource(Mirrored):
     def _require_gone(
         self, running: Iterable[LifeKey], machine: SlurmNodes, observations: Iterable[JobObservation]
     ) -> None:
-        """Raise `ContradictionError` if sinfo shows a place for lives that run by accounting, and that squeue lacks."""
+        """Raise `ContradictionError` if a life runs by accounting, not by squeue, and sinfo has its node in use."""
         spare: Counter[str] = Counter({node.name: node.held for node in machine.nodes})
         running = list(running)
         for observation in observations if running else ():
@@ -252,7 +252,7 @@ class SlurmSource(Mirrored):
             if any(spare[host] > 0 for host in hosts):
                 raise ContradictionError(
                     f"squeue does not show job {key.job_id}, but it runs by accounting, and sinfo has processors in "
-                    f"use on {truncate(', '.join(hosts))}: the follower may no longer see all jobs"
+                    f"use on {truncate(', '.join(hosts))}; give the follower's user the right to see all jobs"
                 )
 
     async def _clock(self) -> int:

@@ -24,7 +24,7 @@ class SlurmNodes(NamedTuple):
 
 
 class SlurmJobs(NamedTuple):
-    """All jobs that wait or run, and those that ended recently; and the nodes of all jobs, also of uncertain ones."""
+    """All jobs that wait, run or ended recently. `node_lists` also has the nodes of jobs in an uncertain state."""
 
     observations: Sequence[JobObservation]
     node_lists: set[str]
@@ -122,7 +122,7 @@ def jobs_of(rows: Iterable[Mapping[str, str]], machine: SlurmNodes) -> SlurmJobs
 
 
 def _secret() -> str:
-    """Return a text to end fields with. No user can know it, and put it into a job name."""
+    """Return a random text that ends fields. No user knows it, so no job name contains it."""
     return f"|{secrets.token_hex(8)}|"
 
 

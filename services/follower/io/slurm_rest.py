@@ -77,7 +77,7 @@ class ByRest:
             raise _with_path(path, error) from None
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
-        """Return the observations of slurmdb. Given `jobs` are queried one by one, as 22.05 accepts no list."""
+        """Return the observations of slurmdb. `jobs` are queried one by one, as 22.05 accepts no list."""
         rows: list[dict[str, Any]] = []
         path = ""
         if numbers := list(jobs):

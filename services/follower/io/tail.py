@@ -56,7 +56,7 @@ class Tail:
     named
         Pattern of the names of a folder's files. Other files are ignored.
     since
-        Unix second. Files of a folder that were last written to before it are skipped.
+        Unix second. Reading begins at the first file written to since then, or else at the last file of the folder.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

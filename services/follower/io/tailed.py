@@ -34,11 +34,11 @@ log = logging.getLogger("shadowtime.follow.lines")
 log.addFilter(FewAMinute())
 
 BEFORE = 14 * DAY
-"""Seconds before the beginning of the log for which files are also read. They have the jobs that run at its start."""
+"""Seconds before the beginning of the log from which on files are read: they have the jobs that run at its start."""
 
 
 class ParsedLine(NamedTuple):
-    """The content of a line: observations of jobs or the new size of a pool, and the last Unix second in the line.
+    """The content of a line: observations of jobs, or the size of a pool, and the last Unix second in the line.
 
     If `known` is set, everything before that second has been written.
     """
@@ -117,10 +117,10 @@ class Tailed(Mirrored, ABC):
             await asyncio.sleep(self._options.every)
 
     def _taken(self, line: FileLine) -> Sequence[JobObservation]:
-        """Return the observations of a line, and apply the size of a pool. An invalid line is logged and counted."""
+        """Return the observations of a line, and apply the capacity of a pool. Log and count an invalid line."""
         try:
             if line.text is None:
-                raise ValueError(f"longer than {MAX_LINE_LENGTH:,} bytes")
+                raise ValueError(f"expected at most {MAX_LINE_LENGTH:,} bytes in a line")
             seen = self.read(line.text.decode(errors="replace"))
             if seen.pool is not None and seen.room is not None:
                 self.mirror.capacity.see_pool(seen.pool, seen.room)

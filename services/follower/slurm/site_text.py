@@ -70,7 +70,7 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
     names
         Numbers of names. New names are added.
 
-    Raise `FollowError` if an answer does not have Slurm's format. The message names the answer and the line.
+    Raise `FollowError` if an answer lacks a field. The message names the record, or quotes the line.
     """
     config = {
         key.strip(): value.strip()
@@ -144,9 +144,10 @@ def _lines(text: str, fields: str) -> list[list[str]]:
 
 
 def _tree(texts: Mapping[str, str], cluster: str, names: Names) -> tuple[list[list[int]], list[list[int]]]:
-    """Return the rows of accounts, parents first, and of users. A user with one share and no usage is left out.
+    """Return the rows of accounts, and of users. Users of `root`, and those with one share and no usage, are left out.
 
-    A row has numbers: account, parent, shares and users of an account; user, account, shares and usage of a user.
+    Accounts are in the order of sacctmgr, parents first. A row of an account has its number, its parent's, its shares
+    and its count of users. A row of a user has the numbers of user and account, its shares and its usage.
     """
     rows = [line[1:] for line in _lines(texts["associations"], ASSOCIATIONS) if line[0].lower() == cluster.lower()]
     used = {
@@ -196,12 +197,12 @@ def _notes(
 ) -> Iterable[str]:
     """Yield a note for each setting of the site that the policy does not model."""
     if not multifactor:
-        yield f"PriorityType={config.get('PriorityType')}: taken for first come, first served"
+        yield f"PriorityType={config.get('PriorityType')}: treated as first come, first served"
     if config.get("PreemptType", "preempt/none") != "preempt/none":
         yield f"PreemptType={config['PreemptType']}: nothing is preempted"
     for name in ("PriorityWeightTRES", "PriorityWeightAssoc", "PrioritySiteFactorPlugin"):
         if config.get(name, "0") not in ("0", NONE, ""):
-            yield f"{name}={config[name]}: counts for nothing"
+            yield f"{name}={config[name]}: has no effect"
     if config.get("PriorityUsageResetPeriod", "NONE") != "NONE":
         yield f"PriorityUsageResetPeriod={config['PriorityUsageResetPeriod']}: usage is not reset"
     for flag in flags:

@@ -27,7 +27,7 @@ FIELDS = (
     *("RestartCnt", "TimeLimit", "TimeUsed", "NumCPUs", "NumNodes", "tres-alloc", "OverSubscribe", "PriorityLong"),
     *("exit_code", "UserName", "Account", "Partition", "QOS", "NodeList", "Reason", "Name"),
 )
-"""Fields that squeue is asked for. The two with free text come last."""
+"""Fields requested from squeue. The two with free text come last."""
 
 NODE_FIELDS = ("NodeList", "PartitionName", "PriorityTier", "StateComplete", "CPUsState", "Memory", "Gres", "GresUsed")
 
@@ -67,8 +67,8 @@ HELD_ONLY = {
 }
 """States of nodes on which no further job may start, or only a job of a reservation.
 
-All other states are usable. A `powered_down` node is woken for a job, a `powering_up` one is waited for, and a node
-with `planned`, `reboot_requested` or `power_down` still takes jobs (tried on 22.05).
+All other states are usable. Slurm wakes a `powered_down` node for a job, and waits for a `powering_up` node. A node
+with `planned`, `reboot_requested` or `power_down` still accepts jobs (tried on 22.05).
 """
 
 AWAKENED = {"powering_up", "pow_up", "powered_down", "powered_dn"}
@@ -86,10 +86,10 @@ TIER = 2**32
 """Weight of a tier. It exceeds every priority within a tier."""
 
 MAX_REASON = 100
-"""Characters of a reason that are kept."""
+"""Maximum number of characters of a reason, and of a type of GPUs."""
 
 MAX_HOSTS = 100_000
-"""Largest range of hosts that is spelled out."""
+"""Largest range of hosts that is expanded. The hosts of a larger range are left out."""
 
 _PARTS = re.compile(r"(?:[^,\[]|\[[^\]]*\])+")
 """A part of a list of hosts. Commas within brackets do not end it."""
@@ -100,8 +100,9 @@ _instant = Instants(zone_of(None))
 def observations_of(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) -> list[JobObservation]:
     """Return the observations of rows with all `FIELDS`. Their priority orders jobs by tier, then by Slurm's priority.
 
-    `tiers` are those of partitions, see `tiers_of`. Raise `FollowError` if a value is invalid. The message names the
-    job and the field.
+    Rows with an uncertain state or no submission are left out. `tiers` are those of partitions, see `tiers_of`.
+
+    Raise `FollowError` if a value is invalid. The message names the job and the field.
     """
     observations: list[JobObservation] = []
     for values in rows:
@@ -252,7 +253,8 @@ def node_rows(text: str) -> list[list[str]]:
     rows = [line.split("|") for line in text.splitlines()]
     for fields in rows:
         if len(fields) < len(NODE_FIELDS):
-            raise FollowError(f"sinfo: {len(fields)} fields, expected {len(NODE_FIELDS)}: {quote('|'.join(fields))}")
+            row = quote("|".join(fields))
+            raise FollowError(f"sinfo: expected {len(NODE_FIELDS)} fields, found {len(fields)}: {row}")
 
     return rows
 

@@ -61,17 +61,18 @@ class AdviceQuestion(FrozenModel):
     queue: OwnWord | None = Field(default=None, description="queue that the job enters, by name or number")
     user: OwnWord | None = Field(default=None, description="user who submits it, by name or number")
     group: OwnWord | None = Field(default=None, description="the user's group or account, by name or number")
-    executable: OwnWord | None = Field(default=None, description="number of what it executes")
+    executable: OwnWord | None = Field(default=None, description="job name, or number of the executable")
     pool: OwnWord | None = Field(
         default=None, description="pool of nodes that it needs, by name; by default its queue's"
     )
     memory: Amount | None = Field(default=None, description="MiB of memory that the job requests, on all its nodes")
     gpus: Amount | None = Field(default=None, description="GPUs that the job requests, on all its nodes")
     gpu_type: OwnWord | None = Field(default=None, description="type of these GPUs; by default any type")
-    risk: Share = Field(default=0.05, description="probability of being cut that the advised alternative has at most")
+    risk: Share = Field(default=0.05, description="largest risk of being cut that the advised alternative may have")
     moldable: bool = Field(default=False, description="whether it could run on other sizes, with the same work")
     run: RunName | None = Field(
-        default=None, description="a run of the cluster; by default the followed run, or else that of the latest event"
+        default=None,
+        description="a run of the cluster; by default the followed run, or else the run with the latest event",
     )
 
     def job(self, time: int, shape: AlternativeShape, place: JobPlace) -> JobSubmitted:
@@ -100,12 +101,12 @@ class AsOf(FrozenModel):
 class RunTime(FrozenModel):
     """The predicted run time of the job if it is not cut."""
 
-    mean: float | None = Field(description="mean in seconds; null where no distribution is predicted")
+    mean: float | None = Field(description="mean in seconds; null if no distribution is predicted")
     quantiles: tuple[tuple[Probability, float], ...] = Field(
-        description="probabilities, and the seconds within which it ends with them"
+        description="pairs of a probability and the seconds within which the job ends with it"
     )
     cut: Probability | None = Field(description="probability of being cut at its request")
-    observations: Count = Field(description="ended jobs behind it")
+    observations: Count = Field(description="number of ended jobs that the prediction is based on")
     reason: str | None = Field(default=None, description="why there is no distribution")
 
 
@@ -116,15 +117,17 @@ class Advice(FrozenModel):
     run: str = Field(description="the run behind the answer")
     as_of: tuple[AsOf, ...] = Field(description="up to where the state of each stage was read")
     run_time: RunTime = Field(description="how long it would run")
-    bounds: tuple[WaitBound, ...] = Field(description="bounds on its wait; none in a run that bounds none")
-    alternatives: tuple[Alternative, ...] = Field(description="ways to ask for it, with the same work")
+    bounds: tuple[WaitBound, ...] = Field(description="bounds on its wait; empty if the run computes none")
+    alternatives: tuple[Alternative, ...] = Field(description="requests for the job; its work is the same in all")
     log_age: Whole | None = Field(default=None, description=LOG_AGE)
-    unadvised: str | None = Field(default=None, description="why none of them is advised; null if one is")
-    note: str | None = Field(default=None, description="what the answer does not consider; null if nothing is known")
+    unadvised: str | None = Field(default=None, description="why no alternative is advised; null if one is advised")
+    note: str | None = Field(
+        default=None, description="what the answer does not consider; null if there is nothing to note"
+    )
 
 
 class Advising:
-    """Adviser on jobs, from the states of three stages. `as_of` has a position for each state, as each is read alone.
+    """Adviser on jobs, from the states of three stages. `as_of` has the position of each, as they are read one by one.
 
     The answers are those of stages `runtime_distribution`, `wait_bound` and `scheduler`.
     """
@@ -138,7 +141,7 @@ class Advising:
         Raises
         ------
         Unanswerable
-            If there is no such cluster or run, or the machine is smaller than the job.
+            If there is no such cluster, run, pool or name, or the job does not fit into its pool.
         StoreError, SnapshotMismatch
             If a stored state cannot be read.
         """
@@ -166,7 +169,7 @@ class Advising:
 def run_time_answer(prediction: RunTimePrediction | None, risk: RiskOfRequests | None, requested_time: int) -> RunTime:
     """Return the part of an answer about the run time. Without a histogram it has only a reason."""
     if prediction is None or risk is None:
-        reason = "nothing is known of such jobs yet, or the run predicts no distributions (as --runtime experts does)"
+        reason = "nothing is known about such jobs yet, or the run predicts no distributions; --runtime experts does"
         observations = 0 if prediction is None else prediction.observations
         return RunTime(mean=None, quantiles=(), cut=None, observations=observations, reason=reason)
     return RunTime(
@@ -262,8 +265,8 @@ def predicted_job(handler: PredictsRunTimes, job: JobSubmitted, accepted: float,
         for shape in shapes(own, question, largest)
     ]
     unadvised = (
-        f"no request up to {duration(longest)}, the longest so far, is cut with at most {percent(accepted, 'g')} "
-        f"({percent(UNCHECKED * accepted, 'g')} beyond your own, where no outcome checks the figure)"
+        f"no request up to {duration(longest)}, the longest so far, has a risk of at most {percent(accepted, 'g')} of "
+        f"being cut ({percent(UNCHECKED * accepted, 'g')} if longer than yours, as no outcome checks that risk)"
     )
     asked = [(shaped, handler.run_time_of(shaped)) for shaped in jobs]
     return PredictedJob(risk, run_time, asked, run_time.reason or unadvised)

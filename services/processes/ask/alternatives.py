@@ -41,21 +41,24 @@ class Alternative(FrozenModel):
     requested_time: Request = Field(description="seconds that it requests")
     cut: Probability | None = Field(description="probability of being cut at that request; null if unknown")
     mean_wait: float | None = Field(description="mean wait over the futures, in seconds")
-    mean_end: float | None = Field(description="mean seconds to its end, on this size, if it were not cut")
+    mean_end: float | None = Field(description="mean seconds until it would end on this size if it were not cut")
     starts_within: tuple[tuple[Probability, Seconds], ...] = Field(
-        description="probabilities, and the seconds within which it starts with them"
+        description="pairs of a probability and the seconds within which the job starts with it"
     )
-    reason: str | None = Field(default=None, description="why there is no telling when it starts")
+    reason: str | None = Field(default=None, description="why no start is forecast")
     pareto_best: bool = Field(
-        default=False, description="no other ends as early at as small a risk, and better in one of both"
+        default=False,
+        description="whether no other has an earlier end and no larger risk, or a smaller risk and no later end",
     )
-    advised: bool = Field(default=False, description="ends earliest of those whose risk is not above what was asked")
+    advised: bool = Field(
+        default=False, description="whether it ends earliest among the alternatives with an accepted risk"
+    )
 
 
 UNCHECKED = 0.5
-"""Share of the accepted risk that a longer request than the job's own may have. No outcome checks such a risk: how long
-a job would have run that was cut is unknown. Of those that were submitted again with more time, most needed more than
-the predicted tail says (docs/advice.md)."""
+"""Share of the accepted risk that a request longer than the job's own may have. No outcome checks such a risk, because
+the full run time of a cut job is unknown. Most cut jobs that were submitted again with more time ran longer than the
+predicted tail says (docs/advice.md)."""
 
 
 class RiskQuestion(NamedTuple):
@@ -70,9 +73,9 @@ def requests(own: int, question: RiskQuestion | None) -> tuple[int, ...]:
     """Return the requests to consider for a job, in seconds, its own first.
 
     For the accepted risk and for each of `RISKS`, the shortest request with at most this risk is added, in whole
-    minutes, if it is shorter than the job's own. If the own request exceeds the accepted risk, twice this request is
-    added, and the first doublings with at most `UNCHECKED` of the accepted risk and the least of `RISKS`. No request is
-    longer than the longest to try, which is added if no doubling below it has such a risk.
+    minutes, if it is shorter than the job's own. If the own request exceeds the accepted risk, longer ones are added:
+    twice the own request, the first doubling with at most `UNCHECKED` of the accepted risk, and the first doubling with
+    at most the least of `RISKS`. Doublings end at the longest request to try.
 
     >>> class Risk:
     ...     of, needed = staticmethod(lambda time: min(360 / time, 1)), staticmethod(lambda risk: round(360 / risk))
@@ -136,10 +139,10 @@ def work(alternative: Alternative) -> int:
 def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternative, ...]:
     """Return the alternatives with `pareto_best` and `advised` set. O(n^2).
 
-    The first alternative is the job of the question. The advised alternative ends earliest among the alternatives that
-    are cut with a probability of at most `risk`, and of at most `UNCHECKED` of it if they ask for more work. Of
-    those that end in the same minute, that with the least risk is advised. Where no end is forecast, the first of them
-    is advised. None is advised if each of them exceeds the risk, or if the risks are unknown.
+    The first alternative is the job of the question. The advised alternative ends earliest among the alternatives whose
+    risk of being cut is at most `risk`, or at most `UNCHECKED` of it if they request more work. If several end in the
+    same minute, the one with the least risk is advised. If no end is forecast, the first of them is advised. None is
+    advised if all exceed the risk, or if the risks are unknown.
     """
     figures = [
         None if alternative.mean_end is None or alternative.cut is None else (alternative.mean_end, alternative.cut)
@@ -168,7 +171,7 @@ def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternativ
 # The two lines that `sbatch` prints after a submission (`stack/slurm/cli_filter.lua`).
 
 OLD = 600
-"""Seconds after which the log is too old for an answer: the follower is away."""
+"""Seconds after which the log is too old for a hint, because the follower is down."""
 
 WORTH = 60.0
 """Least number of seconds that another limit must save."""

@@ -22,11 +22,11 @@ MAX_FOLLOWED = 16
 """The number of runs whose state is held in memory. The state of other runs is loaded for each question."""
 
 MAX_AT_ONCE = 64
-"""The number of questions that are answered at once, each with at most one connection to Redis. Further ones wait."""
+"""The number of questions that are answered at once, each with at most one connection to Redis. Others wait."""
 
 
 class _Seen(NamedTuple):
-    """A run as it was at a position: its cluster, and the time of its last event."""
+    """A run at a position: its cluster, and the time of its last event."""
 
     position: Position
     cluster: str
@@ -148,7 +148,7 @@ class Answers:
                 self._boundless.add(run)
 
         reason = f"no run of cluster {quote(question.cluster)} has bounds on waits; start one with --wait-bound"
-        raise Unanswerable(409, f"{reason}; known: {listed(runs, MAX_LISTED)}", "cluster")
+        raise Unanswerable(409, f"{reason}; runs of the cluster: {listed(runs, MAX_LISTED)}", "cluster")
 
     async def _in_order(self, cluster: str) -> list[str]:
         """Return the runs of a cluster: the followed run, then the others by their latest event, shadows last."""
@@ -258,7 +258,7 @@ def _answer(question: Question, run: str, words: ClusterWords, state: StageRun) 
         raise TypeError(f"stage {state.stage.name} does not bound waits")
     bounds = handler.bounds_at(job, question.quantile, question.confidence, question.side)
     if not bounds and question.side != "upper":
-        reason = f"run {quote(run)} bounds waits by {quote(handler.opened.wait_bound)}, only from above"
+        reason = f"run {quote(run)} bounds waits by {quote(handler.opened.wait_bound)}, only from above; use side upper"
         raise Unanswerable(409, reason, "side")
     doubts = [handler.doubt_at(bound) for bound in bounds]
     return unbounded.replaced(
@@ -279,9 +279,9 @@ def _unless_withdrawn(bound: WaitBound, doubt: BoundDoubt | None) -> WaitBound:
 
 
 def _shown(bounds: Sequence[WaitBound], queue: int | None) -> WaitBound | None:
-    """Return the bound to show for a queue: of the queue rather than the cluster, of the ensemble rather than others.
+    """Return the bound to show for a queue; None if there is no bound.
 
-    None if there is no bound.
+    A bound of the queue is preferred to one of the cluster, then the ensemble to other groupings.
     """
     known = [bound for bound in bounds if bound.reason is None]
     return min(known, key=lambda bound: (bound.queue != queue, bound.grouping != "ensemble"), default=None)

@@ -32,16 +32,16 @@ from shadowtime.shared.text import brief_of
 class QueueQuestion(FrozenModel):
     """A question for the jobs of a cluster that wait or run."""
 
-    cluster: str | None = Field(default=None, description="the cluster, by name; by default the only followed one")
+    cluster: str | None = Field(default=None, description="the cluster, by name; by default the only followed cluster")
     run: RunName | None = Field(default=None, description="a run of the cluster; by default the followed run")
     user: OwnWord | None = Field(default=None, description="only jobs of this user, by name or number")
     queue: OwnWord | None = Field(default=None, description="only jobs of this queue, by name or number")
 
 
 class NamedJob(FrozenModel):
-    """A job of a queue, in the words of its cluster."""
+    """A job of a queue, with the names of its cluster."""
 
-    job_id: str = Field(description="the job in the words of its cluster")
+    job_id: str = Field(description="id of the job on its cluster")
     job_number: Count
     user: str = Field(description="its user, by name or number")
     partition: str = Field(description="its queue, by name or number")
@@ -53,7 +53,9 @@ class WaitingRow(NamedJob):
     processors: Count = Field(description="processors that it requests")
     requested_time: Count | None = Field(description="seconds that it requests")
     since: Whole = Field(description="when its wait began")
-    place: Count | None = Field(description="jobs before it in the order of its pool; null if the site blocks it")
+    place: Count | None = Field(
+        description="number of jobs before it in the order of its pool; null if the site blocks it"
+    )
     waits_for: str = Field(description="what it waits for, as in the answer about one job; or `starting`")
     gpu_type: str = Field(default="", description="the type of the GPUs that it waits for, if that is one type")
     starts: StartOutlook | None = Field(description="when it starts")
@@ -116,7 +118,7 @@ class ClusterQueues(Answers):
 def _queue(question: QueueQuestion, run: str, words: ClusterWords, state: StageRun) -> QueueAnswer:
     handler = state.handler
     if handler is None or not isinstance(handler, ListsJobs):
-        raise TypeError(f"stage {state.stage.name} does not explain waits")
+        raise TypeError(f"stage {state.stage.name} does not list jobs")
     user = words.number("user", question.user, "user")
     queue = words.number("partition", question.queue, "queue")
 

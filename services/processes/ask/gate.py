@@ -1,8 +1,8 @@
-"""The rule of who sees whose jobs on pages and endpoints, and the way in which visitors are known.
+"""The rule of which jobs a visitor sees on pages and endpoints, and the identification of visitors.
 
-The rule is one of three: `all`, `account` (jobs of the accounts in which the visitor has had jobs) and `own`. A visitor
-is known by the token of a portal, which names the user, or by a header in which a reverse proxy passes on a login. The
-header counts only if the connection comes from a stated address: anybody else could write it.
+The rule is one of three: `all`, `account` (jobs of the accounts in which the visitor has had jobs) and `own`. A portal
+identifies itself by its token, and names the user. Other visitors are identified by a header in which a reverse proxy
+passes on the login. The header counts only from the stated addresses of proxies, because anybody else could forge it.
 """
 
 import hashlib
@@ -26,11 +26,11 @@ SMALLEST_TOKEN = 16
 
 
 class Portal(FrozenModel):
-    """A page of another site: the file with its token, and the origins whose pages a browser lets read the answers."""
+    """A page of another site: the file with its token, and the origins whose pages may read answers in a browser."""
 
     token_file: Path
     origins: tuple[str, ...] = ()
-    sees: Rule | None = Field(default=None, description="another rule than that of users")
+    sees: Rule | None = Field(default=None, description="rule for this portal; by default that of users")
 
     @field_validator("origins")
     @classmethod
@@ -42,7 +42,7 @@ class Portal(FrozenModel):
 
 
 class VisitorAccess(FrozenModel):
-    """The rule, and how visitors are known."""
+    """The rule of which jobs visitors see, and the settings that identify visitors."""
 
     sees: Rule = "all"
     login_header: str | None = Field(default=None, pattern=r"^[A-Za-z0-9-]{1,64}$")
@@ -59,7 +59,7 @@ class VisitorAccess(FrozenModel):
 
 
 class Viewer(NamedTuple):
-    """A visitor: whose jobs they see, as which user. `user` is None for a visitor who is not known by name."""
+    """A visitor: the rule of which jobs they see, and their user name. `user` is None if the name is unknown."""
 
     sees: Rule
     user: str | None = None
@@ -69,7 +69,7 @@ EVERYBODY = Viewer("all")
 
 
 class Gate:
-    """The decision who a visitor is, by the settings in `access`. Without settings, everybody sees all jobs."""
+    """Identification of visitors by the settings in `access`. Without settings, everybody sees all jobs."""
 
     def __init__(self, access: VisitorAccess | None = None, tokens: Mapping[str, str] | None = None) -> None:
         self.access = access or VisitorAccess()
@@ -93,13 +93,15 @@ class Gate:
         except (OSError, ValueError) as error:
             raise SettingsError(f"{path}: {error}") from None
         if short := next((name for name, token in tokens.items() if len(token) < SMALLEST_TOKEN), None):
-            raise SettingsError(f"{path}: the token of portal {short!r} has fewer than {SMALLEST_TOKEN} characters")
+            raise SettingsError(
+                f"{path}: expected at least {SMALLEST_TOKEN} characters in the token of portal {short!r}, found fewer"
+            )
         if len(set(tokens.values())) < len(tokens):
-            raise SettingsError(f"{path}: two portals have the same token; each needs one of its own")
+            raise SettingsError(f"{path}: two portals have the same token; give each portal a different one")
         if access.login_header is not None and not access.proxies:
             raise SettingsError(f"{path}: login_header needs proxies, the addresses from which it is trusted")
         if access.sees != "all" and access.login_header is None and not access.portals:
-            raise SettingsError(f"{path}: sees = {access.sees!r} needs login_header or portals: nobody could be known")
+            raise SettingsError(f"{path}: sees = {access.sees!r} needs login_header or portals to identify visitors")
         return cls(access, tokens)
 
     def portal(self, authorization: str) -> Portal | None:
@@ -111,7 +113,7 @@ class Gate:
         if kind.lower() != "bearer":
             return None
         wanted, known = _digest(token), None
-        for name, digest in self._tokens.items():  # all of them, so that the time tells nothing
+        for name, digest in self._tokens.items():  # all of them, so that the time reveals nothing
             if hmac.compare_digest(digest, wanted):
                 known = self.access.portals[name]
         if known is None:
@@ -119,18 +121,18 @@ class Gate:
         return known
 
     def viewer(self, headers: Mapping[str, str], peer: str, user: str | None = None) -> Viewer:
-        """Return who a visitor is.
+        """Return the visitor who sent a request.
 
         Parameters
         ----------
         headers
-            Of the request; their names are case-insensitive.
+            Headers of the request. Their names must be case-insensitive.
         peer
             Address from which the connection comes.
         user
             The user for whom a portal asks.
 
-        Raise `Unanswerable` if a visitor must be known and is not.
+        Raise `Unanswerable` if the visitor must be identified and cannot be.
         """
         portal = self.portal(headers.get("Authorization", ""))
         if portal is not None:

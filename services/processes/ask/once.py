@@ -48,7 +48,7 @@ async def advising(
 
 @asynccontextmanager
 async def answering_from(settings: Settings, stage: Stage) -> AsyncIterator[tuple[RedisReader, WordReader]]:
-    """Yield a reader of the states of a stage in Redis, and a reader of the words of clusters."""
+    """Yield a reader of the states of a stage in Redis, and a reader of the names of clusters."""
     async with reading(settings, stage.name) as reader, reading(settings, NAMES_OF) as names:
         yield reader, WordReader(names)
 

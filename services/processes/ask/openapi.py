@@ -25,24 +25,22 @@ def document() -> dict[str, Any]:
         "404": "There is no such cluster or run, or none yet.",
         "409": "The run bounds no waits, or no run of the cluster does.",
         "422": "A parameter is missing, unknown, malformed or out of range, or the machine is smaller than the job.",
-        "503": "Redis cannot be used, or what it holds cannot be read.",
+        "503": "Redis cannot be used, or the state in it cannot be read.",
     }
     of_advice = {status: problems[status] for status in ("404", "422", "503")}
     of_jobs = of_advice | {
-        "404": "There is no such cluster or run, or it knows no such job.",
+        "404": "There is no such cluster or run, or the run knows no such job.",
         "422": "A parameter is missing, unknown, malformed or out of range.",
     }
-    bound = _operation(
-        "bound", "How long a job would wait at most that one might submit now.", Question, Answer, problems
-    )
+    bound = _operation("bound", "Bounds on the wait of a job that you could submit now.", Question, Answer, problems)
     offers = _operation(
         "bounds",
-        "How long the job would wait at most in each of several clusters and queues, best first.",
+        "Bounds on the wait of the job in several clusters and queues, the shortest wait first.",
         *(OffersQuestion, Offers, {status: problems[status] for status in ("422", "503")}),
     )
     advice = _operation(
         "advice",
-        "How long such a job would run, when it would start, and what else one might ask for.",
+        "How long such a job would run, when it would start, and alternatives to its request.",
         *(AdviceQuestion, Advice, of_advice),
     )
     why = _operation("why", "Why a job of a run waits, and what would start it sooner.", JobQuestion, Why, of_jobs)

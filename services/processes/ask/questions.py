@@ -31,7 +31,7 @@ OwnWord = Annotated[Annotated[str, Field(min_length=1, max_length=200)], _as_tex
 """A name of the followed cluster, or a number of the log."""
 
 JobId = Annotated[str, _as_text]
-"""An id of a job in the words of its cluster, or its number in the log."""
+"""An id of a job on its cluster, or its number in the log."""
 
 OTHER_NAMES = {"partition": "queue", "account": "group"}
 """Other names of parameters: those of Slurm."""
@@ -55,10 +55,11 @@ class Question(FrozenModel):
         default=None, description="pool of nodes that it needs, by name; by default its queue's"
     )
     quantile: Share = Field(default=0.95, description="share of such jobs that shall wait no longer than the bound")
-    confidence: Share = Field(default=0.95, description="probability with which that many do")
+    confidence: Share = Field(default=0.95, description="probability with which the bound holds for this share")
     side: Side = Field(default="upper", description="side from which this quantile of waits is bounded")
     run: RunName | None = Field(
-        default=None, description="a run of the cluster; by default the latest that bounds waits"
+        default=None,
+        description="a run of the cluster; by default the followed run, or else the latest that bounds waits",
     )
 
 
@@ -73,7 +74,7 @@ class Answer(FrozenModel):
     bounds: tuple[WaitBound, ...] = Field(description="one for each grouping, for the queue and for the whole cluster")
     outwaited: tuple[Count | None, ...] = Field(
         default=(),
-        description="for each bound, how many waiting jobs have outwaited theirs; null if not known",
+        description="for each bound, how many waiting jobs have waited longer than theirs; null if unknown",
     )
     waiting: Count = Field(default=0, description="number of jobs that wait")
     ranges: tuple[WaitRanges, ...] = Field(
@@ -85,7 +86,7 @@ class Answer(FrozenModel):
 def log_age(opened: ClusterOpened, time: int) -> int | None:
     """Return the age in seconds of the log of a followed cluster, whose last event is at `time`; None for other runs.
 
-    A follower publishes at least a scheduling point after each picture.
+    A follower publishes at least a scheduling point after each picture. So the log is old only if it is down or lags.
     """
     if opened.mode != "recorded" or opened.name != FOLLOWED:
         return None
@@ -96,10 +97,10 @@ def age_line(age: int | None) -> list[str]:
     """Return a line about the age of a log if it is old, for people.
 
     >>> age_line(240), age_line(30), age_line(None)
-    (['the log is 4.0 min old: the follower is away, or behind'], [], [])
+    (['the log is 4.0 min old: the follower is down, or behind'], [], [])
     """
     old = age is not None and age > STALE
-    return [f"the log is {duration(age)} old: the follower is away, or behind"] if old else []
+    return [f"the log is {duration(age)} old: the follower is down, or behind"] if old else []
 
 
 MAX_OFFERS = 100
@@ -119,7 +120,7 @@ class OffersQuestion(FrozenModel):
     requested_time: Request | None = Field(default=None, description="seconds that the job requests")
     user: OwnWord | None = Field(default=None, description="user who submits it, by name or number")
     quantile: Share = Field(default=0.95, description="share of such jobs that shall wait no longer than the bound")
-    confidence: Share = Field(default=0.95, description="probability with which that many do")
+    confidence: Share = Field(default=0.95, description="probability with which the bound holds for this share")
     side: Side = Field(default="upper", description="side from which this quantile of waits is bounded")
 
     @model_validator(mode="after")
@@ -143,7 +144,7 @@ class Offer(FrozenModel):
     queue: Whole | str | None = Field(default=None, description="the queue, as asked for; null for any queue")
     run: str | None = Field(default=None, description="the run behind the bound")
     time: Whole | None = Field(default=None, description="time of its last event, on the cluster's own time line")
-    bound: WaitBound | None = Field(default=None, description="the ensemble's bound, or the first that there is")
+    bound: WaitBound | None = Field(default=None, description="the preferred bound: of the queue, then of the ensemble")
     reason: str | None = Field(default=None, description="why there is no bound")
 
 
@@ -185,6 +186,6 @@ def _renamed(parameters: Mapping[str, object], model: type[FrozenModel]) -> dict
     for other, name in OTHER_NAMES.items():
         if other in renamed and name in model.model_fields:
             if name in renamed:
-                raise Unanswerable(422, f"is another name of {name}; expected one of them", other)
+                raise Unanswerable(422, f"is another name of {name}; give only one of them", other)
             renamed[name] = renamed.pop(other)
     return renamed

@@ -27,7 +27,7 @@ REASONS = {"site": "site", "capacity": "too big", "processors": "procs", "memory
     "pass": "next",
     "starting": "starts",
 }
-"""The reason why a job waits, in a word."""
+"""Short names of the reasons of waits."""
 
 NARROW = 100
 """Widths below this have shorter names, and one space between columns."""
@@ -60,7 +60,7 @@ def short(seconds: int | None) -> str:
 
 
 def queue_lines(answer: QueueAnswer, width: int, sort: str = "queue") -> list[str]:
-    """Return the queue for people, in lines of at most `width` columns, of 60 or more."""
+    """Return the queue for people, in lines of at most `width` columns. `width` is at least 60."""
     at = clock(answer.time, answer.unix_start)
     old = age_line(answer.log_age)
     age = "" if answer.log_age is None or old else f"; the log is {duration(answer.log_age)} old"

@@ -30,7 +30,7 @@ log.addFilter(FewAMinute())
 
 
 async def serve(settings: Settings, host: str, port: int, names: Sequence[str] = (), gate: Gate | None = None) -> None:
-    """Answer over HTTP until SIGTERM or Ctrl-C. `gate` decides who sees whose jobs; None for everybody all."""
+    """Answer over HTTP until SIGTERM or Ctrl-C. `gate` identifies visitors; without it, everybody sees all jobs."""
     get_ready()
     async with (
         answering_from(settings, STAGE) as (reader, words),
@@ -106,7 +106,7 @@ def _parameters(request: web.Request, model: type[FrozenModel]) -> dict[str, obj
 
 
 def by_rule(gate: Gate) -> Any:
-    """Return the middleware that answers visitors only what the rule lets them see. It is within `without_traceback`.
+    """Return the middleware that answers visitors only what the rule lets them see. It runs within `without_traceback`.
 
     An explanation names other jobs. So it is for visitors who see all jobs; others ask the live page (`/expected`).
     """
@@ -128,7 +128,7 @@ def by_rule(gate: Gate) -> Any:
 
 @web.middleware
 async def without_traceback(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer a failure with one line of JSON, and a status that tells bad requests from failures of the server."""
+    """Answer a failure with one line of JSON, and a status that separates bad requests from failures of the server."""
     try:
         return await handler(request)
     except Unanswerable as error:

@@ -36,12 +36,12 @@ def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
     lines[1:1] = age_line(advice.log_age)
     lines += [f"no start is forecast: {reason}" for reason in reasons]
     if advice.unadvised is not None:
-        lines.append(f"none is advised: {advice.unadvised}")
+        lines.append(f"no request is advised: {advice.unadvised}")
     if advice.note is not None:
         lines.append(advice.note)
     caption = (
-        f"*: ends earliest of those cut with at most {percent(question.risk, 'g')} (longer ones: half of it); "
-        "+: no other ends as early at as small a risk. If nothing else arrives; other sizes do the same work."
+        f"*: ends earliest with a risk of at most {percent(question.risk, 'g')} of being cut (longer requests: half of "
+        "it); +: none ends as early with as small a risk. If no other job arrives; other sizes do the same work."
     )
     return Group(*lines, alternatives_table(advice.alternatives, caption))
 

@@ -25,7 +25,7 @@ class JobQuestion(FrozenModel):
     """A question about one job that waits, runs, or was among the last to end."""
 
     cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
-    job: JobId = Field(description="id of the job, as 2754_12 for a task of an array, or its number in the log")
+    job: JobId = Field(description="id of the job, such as 2754_12 for a task of an array, or its number in the log")
 
     @field_validator("job")
     @classmethod
@@ -35,15 +35,15 @@ class JobQuestion(FrozenModel):
         return text
 
     run: RunName | None = Field(
-        default=None, description="a run of the cluster; by default the latest that knows the job"
+        default=None, description="a run that knows the job; by default the followed run, or else the latest"
     )
 
 
 class Why(Explanation):
     """The state of one job and the reasons for it, as of the last event of the run that the stage has stored."""
 
-    job_id: str = Field(description="the job in the words of its cluster")
-    sentences: tuple[str, ...] = Field(description="the same in words")
+    job_id: str = Field(description="id of the job on its cluster")
+    sentences: tuple[str, ...] = Field(description="the state and its reasons in sentences")
 
 
 class Explanations(Answers):
@@ -72,7 +72,7 @@ class Explanations(Answers):
                 missing.append(f"run {quote(run)}: {answer or 'it has not been opened yet'}")
 
             if len(runs) > MAX_SEARCHED:
-                missing.append(f"{len(runs) - MAX_SEARCHED} earlier runs were not looked at: name one with run")
+                missing.append(f"{len(runs) - MAX_SEARCHED} further runs were not searched; name one with run")
 
         raise Unanswerable(404, f"job {question.job} is unknown; {'; '.join(missing)}", "job")
 

@@ -1,4 +1,4 @@
-"""The own words of a followed cluster: names of users, accounts and partitions, and ids of jobs.
+"""Names of a followed cluster: of users, accounts and partitions, and ids of jobs.
 
 Messages have numbers only. The follower stores the names in Redis. A reader resolves them where it shows them.
 """
@@ -24,7 +24,7 @@ MAX_LIVES = 1_000
 """The number of lives of a job that are searched for its id."""
 
 KEPT_SECONDS = 5.0
-"""Seconds for which names are kept in memory. A name that is not known is looked up anew."""
+"""Least number of seconds for which names are kept in memory."""
 
 MAX_KEPT = 50
 """The number of runs whose names are kept in memory."""
@@ -33,7 +33,7 @@ MAX_LISTED = 20
 """The maximum number of names that an error lists."""
 
 READ_SHARE = 0.02
-"""Greatest share of the time in which names are read. They may be many, so they are kept longer then."""
+"""Largest share of the time for reading names. If many names make the read slow, they are kept longer."""
 
 _ID = re.compile(r"([0-9]{1,10})(?:_([0-9]{1,7})|\[([0-9]{1,7})\])?")
 """An id of a job, as Slurm or PBS writes it."""
@@ -76,7 +76,7 @@ class JobPlace(NamedTuple):
 
 
 class ClusterWords:
-    """The own words for the numbers of a run. Without stored names, the numbers stand for themselves.
+    """The names for the numbers of a run. A number without a stored name is shown itself.
 
     >>> words = ClusterWords({"user:eve": b"3", "partition:gpu": b"1", "pool:gpu": b"1", "requeued:100000009": b"9"})
     >>> words.name("user", 3), words.name("user", 4), words.number("user", "eve", "user"), words.pool_of(1)
@@ -99,7 +99,7 @@ class ClusterWords:
 
     @property
     def known(self) -> bool:
-        """Whether the run has words of its own."""
+        """Whether names are stored for the run."""
         return any(self.numbers.values())
 
     def name(self, kind: str, number: int | None) -> str:
@@ -140,7 +140,8 @@ class ClusterWords:
     def lives(self, text: str) -> Iterator[int]:
         """Yield the numbers that a job with this id may have in the log, its latest life first.
 
-        A number of the log is its own id in a run without words. In other runs it is tried last.
+        In a run without names, the id is the number in the log. In other runs, a number of more than 8 digits is also
+        tried as such, last.
         """
         match = _ID.fullmatch(text)
         if self.known and match is not None:
@@ -154,7 +155,7 @@ class ClusterWords:
             yield int(text)
 
     def number(self, kind: str, text: str | None, parameter: str) -> int | None:
-        """Return the number for a name, or for a number as text. A name goes before a number.
+        """Return the number for a name, or for a number as text. A name has precedence.
 
         Raise `Unanswerable` if there is no such name. The error lists some names of this kind.
         """
@@ -165,7 +166,7 @@ class ClusterWords:
         if re.fullmatch(r"-?[0-9]{1,15}", text):
             return int(text)
         if not self.known:
-            reason = f"{quote(text)}: expected a whole number: only runs that follow a cluster have names"
+            reason = f"{quote(text)}: expected a whole number; only runs that follow a cluster have names"
             raise Unanswerable(422, reason, parameter)
         known = among(text, sorted(self.numbers[kind]), most=MAX_LISTED)
         raise Unanswerable(404, f"no {kind} {quote(text)} has had a job yet{known}", parameter)
@@ -182,7 +183,7 @@ class ClusterWords:
     def place(self, asked: FrozenModel, opened: ClusterOpened, *, one_pool: bool = False) -> JobPlace:
         """Return the owner and the place of the job in a question, as numbers of the log.
 
-        `one_pool` tells whether the pool must be known: the answer is about one pool.
+        With `one_pool`, the pool must be known, because the answer is about one pool.
 
         Raise `Unanswerable` if a name is not known, or if the pool must be known and is not.
         """
@@ -201,8 +202,8 @@ class ClusterWords:
             return 0
         if pool is None and names and one_pool:
             known = listed(names, MAX_LISTED)
-            reason = f"the machine has {len(names)} pools, and the answer depends on the pool; known: {known}"
-            raise Unanswerable(422, f"{reason}; or name a partition whose jobs were seen", "pool")
+            reason = f"the machine has {len(names)} pools, and the answer depends on the pool"
+            raise Unanswerable(422, f"{reason}; name a partition whose jobs were seen, or a pool: {known}", "pool")
         return pool
 
 
@@ -218,14 +219,14 @@ class ReadsWords(Protocol):
 
 
 class WordReader:
-    """Reader of the words of runs, from the state of the follower in Redis. Without a reader, no run has words."""
+    """Reader of the names of runs, from the state of the follower in Redis. Without `reader`, no run has names."""
 
     def __init__(self, reader: ReadsWords | None = None) -> None:
         self._reader = reader
         self._kept: dict[str, tuple[float, ClusterWords]] = {}
 
     async def of(self, cluster: str, run: str) -> ClusterWords:
-        """Return the words of a run. A shadow has those of the run that it shadows. Altered state has no words.
+        """Return the names of a run. A shadow has those of the run that it shadows. None are used from altered state.
 
         Raise `StoreError` if Redis cannot be used.
         """
@@ -245,7 +246,7 @@ class WordReader:
         return words
 
     async def latest(self, cluster: str, run: str) -> ClusterWords:
-        """Return the words of a run; the last ones that were read, or none, while Redis cannot be used."""
+        """Return the names of a run; while Redis cannot be used, the last ones that were read, or none."""
         try:
             return await self.of(cluster, run)
         except StoreError:

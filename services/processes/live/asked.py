@@ -16,7 +16,7 @@ from shadowtime.shared.streaming import Handler
 Result = TypeVar("Result")
 
 MAX_ASKED = 8
-"""The maximum number of pending questions for advice. They are answered one at a time; further ones are refused."""
+"""The maximum number of pending questions for advice. They are answered one at a time; others are refused."""
 
 AGAIN_SECONDS = 5
 

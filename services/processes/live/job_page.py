@@ -69,13 +69,13 @@ def headline(view: LiveView, story: Story) -> list[str]:
         return [f"It {ENDS[story.ended.outcome]} after {duration(story.ended.run_time)}, having waited {waited}."]
     if story.withdrawn is not None:
         waited = duration(moment(story.withdrawn) - job.since)
-        back = "" if story.withdrawn.reason == "cancelled" else " It comes back when it is released."
+        back = "" if story.withdrawn.reason == "cancelled" else " It waits again when it is released."
         return [f"It {LEFT[story.withdrawn.reason]} after it had waited for {waited}.{back}"]
 
     if started is not None:
         expected, left = story.expected_end(now), None
         if story.suspended:
-            return [f"It is suspended, and has its {procs(started.processors)} no more until it goes on."]
+            return [f"It is suspended, and does not hold its {procs(started.processors)} until it resumes."]
         began = moment(started) + story.lost
         sentences = [f"It has run for {duration(now - began)} on {procs(started.processors)}."]
         if expected is not None and expected.predicted:
@@ -123,16 +123,19 @@ def _story(view: LiveView, story: Story, machine: MachineMoment, *, named: bool)
     if sentences := list(_waiting_sentences(story)):
         yield at(job.time, "; ".join(sentences))
     if (awaited := story.awaited) is not None:
-        again = f", as it says for the {ordinal(awaited.times)} time," if awaited.times > 1 else ""
+        again = f" (its {ordinal(awaited.times)} forecast)" if awaited.times > 1 else ""
         for (time, start), often in dict.fromkeys(((awaited.first, ""), (awaited.last, again))):
-            yield at(time, f"the site expects it{often} to start at {clock(start, machine.unix_start)[:-3]}")
+            yield at(time, f"the site expects it to start at {clock(start, machine.unix_start)[:-3]}{often}")
 
     for time, sentence in story.notes or ():
         yield at(time, sentence)
     if story.weighed is not None:
         time, head, share = story.weighed
         often = "" if story.times_weighed == 1 else f" for the {ordinal(story.times_weighed)} time"
-        yield at(time, f"weighed{often} and not started: it would delay job {head} with {percent(share, '.3g')}")
+        yield at(
+            time,
+            f"evaluated{often} and not started: it would delay job {head} with probability {percent(share, '.3g')}",
+        )
 
     if story.overtaken_by is not None:
         time, number = story.overtaken_by
@@ -182,7 +185,12 @@ def _predictions(view: LiveView, story: Story, machine: MachineMoment) -> Iterat
         words = {"first": awaited.first, "latest": awaited.last} if awaited.times > 1 else {"only": awaited.last}
         for word, (_, awaits) in words.items():
             verdict = "" if story.started is None else off(awaits - moment(story.started), "late")
-            yield f"start the site expects, {word} word", clock(awaits, machine.unix_start)[:-3], waited, verdict
+            yield (
+                f"start that the site expects, {word} forecast",
+                clock(awaits, machine.unix_start)[:-3],
+                waited,
+                verdict,
+            )
 
 
 def _marked(view: LiveView, story: Story, row: tuple[str, str, str, str]) -> list[str]:

@@ -55,9 +55,9 @@ class Head(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """A future start. The start of the head follows from the expected ends of running jobs in most runs.
+    """A future start. `rows` are the rows of the job in the picture of the machine.
 
-    `rows` are the rows of the job in the picture of the machine.
+    `forecast` is False for the head of the queue. In most runs, its start follows from the expected ends of jobs.
     """
 
     job: int
@@ -70,7 +70,7 @@ class Planned(NamedTuple):
 def planned(
     machine: MachineMoment, head: Head | None, starts: Mapping[Story, StartOutlook | None], running: Iterable[Story]
 ) -> Iterator[Planned]:
-    """Yield the next future starts, each with the rows that are free for it in the picture."""
+    """Yield the next future starts, each with the rows that are free for it. Jobs of unknown length are left out."""
     blocks = [
         (rows, execution.started.time, now_or_later(execution, machine.now))
         for execution in running

@@ -69,7 +69,7 @@ STAY_SECONDS = 60.0
 """Seconds after which a full page may disconnect a reading visitor for a new one. A browser reconnects by itself."""
 
 MAX_WANTED = 200
-"""The maximum length of what is searched for."""
+"""The maximum length of a searched text, or of the id of a job."""
 
 REST_SECONDS = 0.5
 ALIVE_SECONDS = 10.0
@@ -99,9 +99,9 @@ class LivePage:
     asked
         The application for `/ask/`.
     gate
-        Who sees whose jobs; everybody sees all by default.
+        Identification of visitors. By default, everybody sees all jobs.
     words
-        Reader of the own words of clusters; numbers stand for themselves by default, and while Redis is away.
+        Reader of the names of clusters. Numbers are shown where no names were read.
     """
 
     def __init__(
@@ -297,7 +297,7 @@ class LivePage:
                 await asyncio.wait_for(news.wait(), ALIVE_SECONDS)
 
     async def _state_for(self, viewer: Viewer, run: str | None) -> dict[str, Any]:
-        """Return the newest state of a run in its cluster's words, without what a visitor does not see."""
+        """Return the newest state of a run with its cluster's names, without the jobs that a visitor does not see."""
         name = self.runs.chosen(run)
         if name is None:
             return self.state(run)
@@ -323,7 +323,7 @@ def _text(request: web.Request, name: str) -> str:
     """Return a query parameter. Raise `HTTPBadRequest` if it is missing or too long."""
     text = request.query.get(name, "").strip()
     if not 0 < len(text) <= MAX_WANTED:
-        raise web.HTTPBadRequest
+        raise web.HTTPBadRequest(reason=f"{name}: expected 1 to {MAX_WANTED} characters, found {len(text):,}")
     return text
 
 
@@ -331,7 +331,7 @@ def _number(request: web.Request, name: str) -> int:
     """Return a query parameter as a whole number. Raise `HTTPBadRequest` if it is not a whole number."""
     text = request.query.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) <= 16):
-        raise web.HTTPBadRequest
+        raise web.HTTPBadRequest(reason=f"{name}: expected a whole number of at most 16 digits")
     return int(text)
 
 

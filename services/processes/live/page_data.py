@@ -22,7 +22,7 @@ MAX_RANGES = 100
 """The maximum number of rows in the table of ranges of processors."""
 
 MAX_FOUND = 50
-"""The maximum number of a user's jobs in the result of a search."""
+"""The maximum number of jobs in the result of a search."""
 
 
 MAX_DIGITS = 16
@@ -186,7 +186,7 @@ def _covered(view: LiveView, grouping: str) -> dict[str, Any]:
 
 
 def _doubt(view: LiveView, bound: WaitBound) -> dict[str, Any] | None:
-    """Return what the waiting jobs say of a bound from above; None without such a bound or without waiting jobs."""
+    """Return how many waiting jobs have outwaited their upper bounds; None without such a bound or such jobs."""
     if bound.bound is None or view.closed:
         return None
     covered = view.coverage.get((bound.grouping, None))

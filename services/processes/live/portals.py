@@ -20,11 +20,11 @@ MAX_ROWS = 200
 
 
 class PortalQueue(FrozenModel):
-    """Jobs that wait, in order of arrival, then those that run, as far as they are seen. `time` is in Unix seconds."""
+    """Jobs that wait, in order of arrival, then jobs that run. Jobs that the visitor does not see are left out."""
 
     cluster: str
     run: str
-    time: Whole = Field(description="of the last event of the log")
+    time: Whole = Field(description="of the last event of the log, in Unix seconds")
     rows: tuple[QueueRow, ...]
     more: bool = Field(description="whether there are more rows; `skip` leaves out the first ones")
 
@@ -66,7 +66,7 @@ def queue_answer(
 def expected_answer(view: LiveView, run: str, words: ClusterWords, sees: Sees, job: str) -> ExpectedAnswer:
     """Return one job that waits or runs.
 
-    Raise `Unanswerable` if there is no such job, or it is not seen: the two cannot be told apart.
+    Raise `Unanswerable` if there is no such job, or it is not seen. The message is the same in both cases.
     """
     for number in words.lives(job):
         story = view.stories.get(number)

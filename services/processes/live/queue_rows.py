@@ -1,4 +1,4 @@
-"""Rows of waiting and running jobs in the words of their cluster, without the jobs that a visitor does not see."""
+"""Rows of waiting and running jobs with the names of their cluster, without jobs that a visitor does not see."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,7 +17,7 @@ Sees = Callable[[Story], bool]
 
 
 def everything(story: Story) -> bool:
-    """Return that a job is seen."""
+    """Return True: the visitor sees every job."""
     return True
 
 
@@ -33,7 +33,7 @@ class QueueRow(FrozenModel):
     since: Whole = Field(description="when it began to wait")
     waited: Whole = Field(description="seconds that it has waited, or waited before its start")
     starts: StartOutlook | None = Field(default=None, description="of a waiting job: when it starts")
-    text: str = Field(default="", description="of a waiting job: the same in words")
+    text: str = Field(default="", description="of a waiting job: its start in words")
     reason: str = Field(default="", description="of a waiting job: why it waits")
     site_reason: str = Field(default="", description="of a waiting job: why it waits, as the site's scheduler says")
     started: Whole | None = Field(default=None, description="of a running job")
@@ -88,7 +88,7 @@ def queue_rows(view: LiveView, words: ClusterWords, sees: Sees = everything) -> 
 
 
 def naming(view: LiveView, job_id: NamesJob, sees: Sees) -> NamesJob:
-    """Return how sentences name jobs: by their ids, or as a job `of another user` if they are not seen."""
+    """Return a function that names jobs in sentences: by id, or as `of another user` if they are not seen."""
 
     def name(number: int) -> str:
         story = view.stories.get(number)
@@ -104,7 +104,7 @@ def dated(starts: StartOutlook, unix_start: int) -> StartOutlook:
 
 
 def seen_by(viewer: Viewer, view: LiveView, words: ClusterWords) -> Sees:
-    """Return which jobs of a run a visitor sees. A user whose jobs the run does not know sees none."""
+    """Return the filter of the jobs that a visitor sees. A user without known jobs sees none."""
     if viewer.sees == "all":
         return everything
     try:
@@ -123,7 +123,7 @@ def seen_by(viewer: Viewer, view: LiveView, words: ClusterWords) -> Sees:
 def restricted(state: dict[str, Any], view: LiveView, sees: Sees, rows: dict[int, dict[str, Any]]) -> dict[str, Any]:
     """Return the state of a page without the rows of jobs that are not seen. Sums over all jobs stay.
 
-    `names_in` the restricted state are the names that may be shown.
+    Only the names that `names_in` returns for the restricted state may be shown.
     """
 
     def known(number: object) -> bool:

@@ -48,11 +48,11 @@ async def serve_live(
     Parameters
     ----------
     settings
-        Where Kafka and Redis are; Redis may be unavailable.
+        Addresses of Kafka and Redis. Redis may be unavailable.
     host, port, names
-        Where the page is, as in `listening`.
+        Address of the page, and names of its host, as in `listening`.
     gate
-        Who sees whose jobs; None for everybody all.
+        Identification of visitors. Without it, everybody sees all jobs.
 
     Raises
     ------

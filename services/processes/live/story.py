@@ -54,7 +54,7 @@ class Bounded(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """The expected end of a running job, as a second of the log. If only its limit is known, it is not `predicted`."""
+    """The expected end of a running job, as a second of the log. It is not `predicted` if only the limit is left."""
 
     end: int
     predicted: bool
@@ -169,7 +169,7 @@ class Story:
         self.ended, self._histogram = ended, None
 
     def expected_end(self, now: int) -> Expected | None:
-        """Return the expected end; None if the job does not run, or has neither a prediction nor a limit."""
+        """Return the expected end; None if the job does not run now, or its end is unknown."""
         if self.started is None or self.suspended:
             return None
         began = moment(self.started) + self.lost

@@ -64,7 +64,9 @@ class GrafanaLive:
 
             self._health.dropped.inc(len(lines))
             pause = backoff.pause()
-            log.warning("Grafana Live accepted no lines: %s; retrying in %.0f s", failure, pause)
+            log.warning(
+                "Grafana Live refused lines, which are dropped: %s; the next are sent in %.0f s", failure, pause
+            )
             await asyncio.sleep(pause)
             await self._follower.skip()
 

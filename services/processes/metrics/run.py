@@ -77,7 +77,7 @@ def session(
 ) -> aiohttp.ClientSession:
     """Return an HTTP client of one server: with user and password, with a token, or without credentials.
 
-    A password without a user is a bearer token.
+    A password without a user is a bearer token. `patience` is the timeout of a request in seconds.
 
     Raise `SettingsError` if the token is malformed, or `ca_file` holds no certificate authority.
     """
@@ -93,7 +93,7 @@ def session(
     try:
         authority = ssl.create_default_context(cafile=ca_file)
     except OSError as error:
-        raise SettingsError(f"certificate authority for {url}: {ca_file}: {error}") from None
+        raise SettingsError(f"{ca_file}: expected the certificate authority for {url}: {error}") from None
 
     return aiohttp.ClientSession(
         url.rstrip("/") + "/",

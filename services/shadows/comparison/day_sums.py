@@ -13,7 +13,7 @@ from shadowtime.shared.kernels import Floats
 # A level that changes over time, such as busy processors, and its integral over each day.
 
 MAX_DAYS = 1_100
-"""Number of the last days that are kept one by one: three years."""
+"""Maximum number of days whose sums are kept: the last three years."""
 
 
 class DayAreas:
@@ -104,7 +104,7 @@ class DaySums:
 
     @property
     def last(self) -> int | None:
-        """The latest day."""
+        """The latest day; None if there is none."""
         return next(reversed(self._days), None)
 
     def table(self) -> tuple[Sequence[int], Floats]:

@@ -26,7 +26,7 @@ class Beside(FrozenModel):
 
 
 class Twin(FrozenModel):
-    """A cluster compared with its shadows. The shadow with the shortest waits comes first."""
+    """A cluster compared with its shadows. The shadow with the greatest reduction of the mean wait comes first."""
 
     cluster: str
     classes_mean: str = SHAPES_MEAN

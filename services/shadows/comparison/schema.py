@@ -25,7 +25,7 @@ class Pair(FrozenModel):
 
 
 class Started(FrozenModel):
-    """Jobs that start sooner in the shadow than really, or later: their share, and the mean difference in seconds.
+    """Jobs that start sooner in the shadow than on the cluster, or later: their share, and mean difference in seconds.
 
     `quantiles` has the 25, 50, 75 and 95 % quantiles of the difference over these jobs, within 1 %. They exist only in
     the result of all jobs.
@@ -53,7 +53,7 @@ class ClassResult(FrozenModel):
 
 
 class UserFares(FrozenModel):
-    """Waits of a user's jobs in seconds. `user` is None if unknown; `others` marks all users without own sums."""
+    """Waits of a user's jobs in seconds. `user` is None if unknown. `others` marks the sums of all other users."""
 
     user: int | None
     others: bool
@@ -66,7 +66,7 @@ class UserFares(FrozenModel):
 
 
 class Real(FrozenModel):
-    """The time since which a difference is real, in seconds, and whether the shadow is better; None if not real yet.
+    """The second since which a difference is real, and whether the shadow is better; both are None if it is not yet.
 
     `evidence` is the capital of the bets as a multiple of the first capital. A difference is real at 20.
     """

@@ -8,11 +8,11 @@ from shadowtime.shared.formatting import clock, duration, percent
 from shadowtime.shared.text import TableColumn, numbers, seconds, shares, times
 
 REAL_NAME = "real"
-SHAPES_MEAN = "long: more than 1 h requested; wide: more than 8 processors; change: between which bounds, at 95 %"
+SHAPES_MEAN = "long: more than 1 h requested; wide: more than 8 processors; change: with its 95 % confidence interval"
 
 
 def verdict(compared: Comparison, unix_start: int) -> str | None:
-    """Return a sentence: how much shorter waits are in the shadow, and since when this is real. None if unknown."""
+    """Return how much shorter or longer waits are in the shadow, and since when this is real; None if unknown."""
     if compared.all is None or compared.all.wait_change is None:
         return None
     return f"{_waits(compared.all.wait_change)}; {real(compared.wait_real, unix_start)}"
@@ -29,11 +29,15 @@ def notes_of(name: str, compared: Comparison) -> Iterator[str]:
 
     for which, waiting in ((REAL_NAME, compared.real_waiting), (name, compared.shadow_waiting)):
         if waiting.longest is not None:
-            yield f"{which}: {waiting.jobs:,} jobs wait, the longest for {duration(waiting.longest)} so far"
+            yield f"{which}: {_jobs(waiting.jobs)} waiting, the longest for {duration(waiting.longest)} so far"
     if compared.open_jobs:
-        yield f"{compared.open_jobs:,} jobs are of days that are not over for all of them, and not compared yet"
+        yield f"{_jobs(compared.open_jobs)} not compared yet: their days are not over, or have jobs that have not ended"
     if compared.withdrawn:
-        yield f"{compared.withdrawn:,} jobs were withdrawn, and count for neither"
+        yield f"{_jobs(compared.withdrawn)} not compared because of withdrawal"
+
+
+def _jobs(count: int) -> str:
+    return f"{count:,} job is" if count == 1 else f"{count:,} jobs are"
 
 
 def _waits(change: ConfidenceInterval) -> str:
@@ -44,7 +48,7 @@ def _waits(change: ConfidenceInterval) -> str:
 
 
 def real(facts: Real, unix_start: int) -> str:
-    """Return words on whether a difference is known to be real, and since when.
+    """Return a phrase: whether a difference is known to be real, and since when.
 
     >>> real(Real(since=86_400, shorter=True, evidence=31.0), 843_436_800)
     'real since 24 Sep'
@@ -60,7 +64,7 @@ def real(facts: Real, unix_start: int) -> str:
 # Tables and sentences for the terminal.
 
 MAX_USERS_SHOWN = 20
-"""Number of users in a table. `--json` has all users with sums of their own."""
+"""Maximum number of users in a table. `--json` has up to `MAX_USERS`, and the others together."""
 
 
 def known_up_to(compared: Comparison, unix_start: int, now: float | None) -> Iterator[str]:
@@ -84,15 +88,17 @@ def tables(
 ) -> Iterator[FittedTable]:
     """Yield a table for each shadow beside the real cluster, on the same jobs, with the verdict as notes.
 
-    With `name_of`, which names a user by the number, each shadow has a table of users, too. `now` is the Unix time at a
-    cluster that is followed; None at others.
+    `name_of` returns the name of a user from the number. With it, each shadow also has a table of users. `now` is the
+    Unix time for a followed cluster; None for any other.
     """
     for name, compared in shadows.items():
         conclusion = verdict(compared, unix_start)
         notes = [*([] if conclusion is None else [f"{name}: {conclusion}"]), *known_up_to(compared, unix_start, now)]
         notes += notes_of(name, compared)
         if (result := compared.all) is None:
-            yield FittedTable(f"{cluster} beside {name}: no day yet", {"run": [REAL_NAME, name]}, _nothing(), notes)
+            yield FittedTable(
+                f"{cluster} beside {name}: no day is compared yet", {"run": [REAL_NAME, name]}, _nothing(), notes
+            )
             continue
         used = [compared.utilization.real, compared.utilization.shadow]
         title = f"{cluster} beside {name}: {result.jobs:,} jobs of {compared.days:,} days"

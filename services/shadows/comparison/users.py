@@ -7,7 +7,7 @@ from shadowtime.services.shadows.comparison.day_sums import NOTICED
 from shadowtime.services.shadows.comparison.open_days import ComparedJob
 
 MAX_USERS = 500
-"""Number of users with sums of their own. If there are more, the user with the least work so far joins the others."""
+"""Maximum number of users with separate sums. Beyond it, the user with the least work so far joins the others."""
 
 OTHERS = -2
 """Number that stands for all other users together. -1 stands for an unknown user."""

@@ -89,7 +89,7 @@ class ShadowCollector(Collector):
 
 
 def health_of(followers: Sequence[Follower]) -> tuple[bool, dict[str, Any]]:
-    """Return whether no shadow waits for long for one job, and the content of the health page. It names the job."""
+    """Return whether no shadow has waited long for one job, and the content of the health page. It names the job."""
     shadows: dict[str, dict[str, Any]] = {}
     for follower in followers:
         shadows[follower.run] = {"sequence": follower.sequence, "behind_seconds": follower.source.load.behind}
@@ -105,6 +105,6 @@ def waits(shadow: ShadowSource) -> str | None:
     if waiting is None or (seconds := shadow.twin.horizon - waiting[1]) < LONG:
         return None
     return (
-        f"waits for job {waiting[0]}: it runs here, and has not started on the cluster for {seconds / HOUR:.1f} h; "
-        f"goes on without its run time {PATIENCE / DAY:g} days after its start here, or once it is cancelled"
+        f"waits for job {waiting[0]}: it started in the shadow {seconds / HOUR:.1f} h ago, and not yet on the cluster; "
+        f"continues without its run time {PATIENCE / DAY:g} days after that start, or once the job is cancelled"
     )

@@ -27,7 +27,7 @@ REACHING = CapacityChanged, JobSubmitted, JobWithdrawn, JobChanged
 
 
 def without_site_reason(event: Event) -> Event | None:
-    """Return an event without the reason that the cluster's scheduler gives: it is not the shadow's. None if it is all.
+    """Return an event without the cluster's reason for the wait, as the shadow has others. None if nothing is left.
 
     >>> without_site_reason(JobChanged(time=0, job_number=1, site_reason="Priority")) is None
     True

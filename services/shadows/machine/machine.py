@@ -12,7 +12,7 @@ An instant of the shadow takes two calls. First the machine emits the events of 
 Then it waits for the decision of its policy (`deciding`), and emits the starts.
 
 The run time of a job is known only once the job has ended on the cluster. A shadow may start a job earlier than the
-cluster did, so it can need a run time that nobody knows yet (docs/shadows.md#how-a-shadow-runs):
+cluster did, so it may need a run time that is still unknown (docs/shadows.md#how-a-shadow-runs):
 
 * An `exact` shadow pauses until the log has the run time. The log of the shadow equals the log of a closed replay. A
   job that does not start on the cluster, such as a blocked one, would stop the shadow for ever. It is given up after

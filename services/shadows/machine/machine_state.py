@@ -139,7 +139,7 @@ class MachineState:
         self.give_processors(life)
 
     def give_processors(self, life: ShadowJob, times: int = 1) -> None:
-        """Take a job's processors, or free them if `times` is -1. Memory and GPUs do not change."""
+        """Allocate a job's processors; free them if `times` is -1, do nothing if 0. Memory and GPUs do not change."""
         self._resources.free[life.job.pool or 0][0] -= times * life.on
 
     def ends(self, now: int, *, presumed: bool) -> Iterator[tuple[int, int]]:

@@ -87,7 +87,7 @@ def test_a_codec_that_nobody_reads_turns_health_red_until_topics_are_set(tmp_pat
                 "set compression.type=producer on the topic: shadowtime topics"
             )
 
-            assert "topics of 1 partitions" in prepare(settings)
+            assert "topics of 1 partition" in prepare(settings)
             found = asyncio.run(configured(settings, "jobs"))
             assert (found["compression.type"], found["retention.ms"]) == ("producer", RETENTION)
             asyncio.run(publish(settings, "plain", "easy", 3))

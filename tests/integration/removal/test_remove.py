@@ -80,14 +80,14 @@ def test_everything_of_a_run_is_removed_and_nothing_of_another(
     assert asyncio.run(keys_of(settings, "mine/gone/not")) == others
     assert list(exported(victoria_metrics, '{run="mine/gone"}')) == []
     assert len(exported(victoria_metrics, '{run="mine/gone/not"}')) == 1
-    with pytest.raises(RemovalRefused, match=r"nothing is stored of run 'mine/gone'; known: .*mine/gone/not"):
+    with pytest.raises(RemovalRefused, match=r"nothing is stored of run 'mine/gone'; stored runs: .*mine/gone/not"):
         removed(settings, "mine/gone", Removal())
 
 
 def test_a_run_that_goes_on_is_removed_by_force_alone(settings: Settings) -> None:
     run = "mine/recent"
     asyncio.run(stored(settings, run, closed=False))
-    with pytest.raises(RemovalRefused, match=r"goes on: its last event came \d s ago; .*--force"):
+    with pytest.raises(RemovalRefused, match=r"is in progress: its last event came \d s ago; .*--force"):
         removed(settings, run, Removal())
 
     async def claim() -> None:
@@ -98,7 +98,7 @@ def test_a_run_that_goes_on_is_removed_by_force_alone(settings: Settings) -> Non
     asyncio.run(claim())
     with pytest.raises(RemovalRefused, match="'process 7 on host' publishes it"):
         removed(settings, run, Removal())
-    assert removed(settings, run, Removal(dry=True))[0].startswith("the run goes on")
+    assert removed(settings, run, Removal(dry=True))[0].startswith("the run is in progress")
     removed(settings, run, Removal(force=True))
     assert asyncio.run(keys_of(settings, run)) == []
 

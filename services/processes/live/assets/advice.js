@@ -1,4 +1,4 @@
-// What to ask for: a form, and what is known of such a job.
+// The page of advice: a form, and the known facts about such a job.
 import {address, element, find, keyed, link, say, show, style, tell} from "./dom.js";
 import {Clock, count, duration, percent} from "./format.js";
 import {fill, table} from "./grid.js";
@@ -9,7 +9,7 @@ export const ASKED = ["processors", "requested_time", "user", "group", "executab
 const form = find("advise");
 const field = (name) => form.elements.namedItem(name);
 
-// What the form asks, by the names that the server has for it; what cannot be read is for the server to refuse.
+// The values of the form, by the names of the server's parameters. The server refuses invalid values.
 export function readForm() {
   const asked = {};
   for (const name of ASKED) {
@@ -33,7 +33,7 @@ export function fillForm(data) {
   if (data.group || data.executable || data.queue || data.moldable) find("advise-more").open = true;
 }
 
-// `problem` names the field at fault by the server's word for it.
+// `problem` has the server's name of the field at fault.
 function drawProblem(problem) {
   const at = ASKED.includes(problem?.parameter) ? field(problem.parameter) : null;
   for (const name of ASKED) tell(field(name), "aria-invalid", String(field(name) === at));
@@ -45,24 +45,24 @@ function drawProblem(problem) {
 
 function headline(data, risk) {
   const [own, ...others] = data.alternatives, best = data.alternatives.find((entry) => entry.advised);
-  const within = `cut with at most ${percent(risk)}`;
-  if (!best) return `None is advised: ${data.unadvised}.`;
-  if (own.mean_wait === null && best === own) return `Ask as you do: it is ${within}. No start is forecast: ${own.reason ?? "nothing is known"}.`;
-  if (best === own) return others.length ? `Ask as you do: of what is ${within}, nothing ends earlier.` : `Nothing else is to be tried: it is ${within}.`;
-  const what = `Ask for ${duration(best.requested_time)} on ${count(best.processors)} processor${best.processors === 1 ? "" : "s"}`;
+  const within = `a risk of at most ${percent(risk)} of being cut`;
+  if (!best) return `No request is advised: ${data.unadvised}.`;
+  if (own.mean_wait === null && best === own) return `Keep your request: it has ${within}. No start is forecast: ${own.reason ?? "nothing is known"}.`;
+  if (best === own) return others.length ? `Keep your request: no other with ${within} ends earlier.` : `Keep your request: it has ${within}, and there is no alternative.`;
+  const what = `Request ${duration(best.requested_time)} on ${count(best.processors)} processor${best.processors === 1 ? "" : "s"}`;
   if (best.mean_end === null || own.mean_end === null) return `${what}: its risk of being cut is ${percent(best.cut)}, not ${percent(own.cut)}.`;
   const earlier = own.mean_end - best.mean_end;
-  const beside = Math.abs(earlier) < MINUTE ? "as early as with what you ask" : `${duration(Math.abs(earlier))} ${earlier > 0 ? "earlier" : "later"} than with what you ask`;
+  const beside = Math.abs(earlier) < MINUTE ? "as early as with your request" : `${duration(Math.abs(earlier))} ${earlier > 0 ? "earlier" : "later"} than with your request`;
   return `${what}: its risk of being cut is ${percent(best.cut)}, not ${percent(own.cut)}, and it ends in ${duration(best.mean_end)} on average, ${beside}.`;
 }
 
 const TIMES = ["with probability", "it runs no longer than", "it starts within"];
-const OTHERS = ["request", "processors", "cut", "mean wait", "50 % start in", "90 % start in", "mean end", "so it is"];
+const OTHERS = ["request", "processors", "cut", "mean wait", "50 % start in", "90 % start in", "mean end", "note"];
 const BOUNDS = ["by", "waits at most", "shall hold for"];
 
 const grids = {
   "advice-times": table(TIMES, "how long it would run and wait"),
-  "advice-others": table(OTHERS, "ways to ask for it", true),
+  "advice-others": table(OTHERS, "alternatives to the request", true),
   "advice-bounds": table(BOUNDS, "bounds on its wait"),
 };
 for (const [id, grid] of Object.entries(grids)) find(id).append(grid);
@@ -80,7 +80,7 @@ function draw(data, asked, clock) {
   say(find("advice-reasons"), reasons.length && own.mean_wait !== null ? `No start is forecast for some: ${reasons.join("; ")}. ${data.note ?? ""}` : data.note ?? "");
   fill(grids["advice-others"], OTHERS, data.alternatives.map((entry, at) => {
     const within = new Map(entry.starts_within);
-    const mark = [at ? "" : "as you ask", entry.advised ? "advised" : entry.pareto_best ? "not beaten" : ""].filter(Boolean).join(", ");
+    const mark = [at ? "" : "your request", entry.advised ? "advised" : entry.pareto_best ? "not beaten" : ""].filter(Boolean).join(", ");
     return [duration(entry.requested_time), count(entry.processors), percent(entry.cut), duration(entry.mean_wait), duration(within.get(0.5)),
       duration(within.get(0.9)), duration(entry.mean_end), mark];
   }), (line, at) => style(line, data.alternatives[at].advised ? "advised" : ""));
@@ -88,10 +88,10 @@ function draw(data, asked, clock) {
   fill(grids["advice-bounds"], BOUNDS, bounds.map((entry) => [entry.queue === null ? entry.grouping : `${entry.grouping}, queue ${entry.queue}`,
     duration(entry.bound), percent(entry.quantile)]));
   show(find("advice-bounded"), bounds.length > 0);
-  say(find("advice-as-of"), `Of run ${data.run}; state of ${data.as_of.map((entry) => `${entry.stage} at ${clock.short(entry.time)} (event ${count(entry.sequence)})`).join(", ")}.`);
+  say(find("advice-as-of"), `Run ${data.run}; state of ${data.as_of.map((entry) => `${entry.stage} at ${clock.short(entry.time)} (event ${count(entry.sequence)})`).join(", ")}.`);
 }
 
-// `data` is the answer to `asked`, if there is one; `problem` is why there is none. While `busy`, it is on its way.
+// `data` is the answer to `asked`; without an answer, `problem` is the reason. While `busy`, the answer is pending.
 export function drawAdvice({data, problem, asked, busy, drawn}, state) {
   link(find("advice-back"), address(state.run), `${state.cluster} under ${state.name}`);
   say(find("advice-cluster"), `What to ask for on ${state.cluster}`);

@@ -1,4 +1,4 @@
-// Changes of the page: only what is other than before is touched, so that focus, selection and scrolling stay.
+// Updates of the page. Only changed parts are touched, so that focus, selection and scrolling stay.
 export const find = (id) => document.getElementById(id);
 
 export function element(name, style, text) {
@@ -8,7 +8,7 @@ export function element(name, style, text) {
   return made;
 }
 
-// Whatever comes from outside is put in as text, never as markup.
+// Texts from outside are inserted as text, never as markup.
 export function say(place, text) {
   if (place.drawn === text) return;
   place.drawn = text;
@@ -41,7 +41,7 @@ export function link(place, href, text) {
   say(place, text);
 }
 
-// The own words of a followed cluster for numbers of jobs and users; a number without a word stands for itself.
+// The names of a followed cluster for numbers of jobs and users. A number without a name is shown itself.
 const words = {run: undefined, ids: new Map(), users: new Map()};
 
 export function learn(run, data) {
@@ -58,7 +58,7 @@ export function job(run, id) {
   return made;
 }
 
-// A sentence in which every job that is named leads to its page.
+// A sentence in which every named job links to its page.
 export function sentence(place, text, run) {
   if (place.drawn === text && place.run === run) return;
   place.drawn = text;

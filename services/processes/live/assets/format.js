@@ -1,10 +1,10 @@
-// Figures and times of the log as a person reads them.
+// Figures and times of the log as text for people.
 const DAY = 86400;
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const known = (value) => value !== null && value !== undefined;
 const two = (value) => String(value).padStart(2, "0");
 
-const WHOLE = new Intl.NumberFormat("en");  // made once: to make one takes longer than all else of an update
+const WHOLE = new Intl.NumberFormat("en");  // made once, because making one takes longer than the rest of an update
 const TENTHS = new Intl.NumberFormat("en", {minimumFractionDigits: 1, maximumFractionDigits: 1});
 
 export const count = (value) => (known(value) ? WHOLE.format(value) : "–");
@@ -16,7 +16,7 @@ export function duration(seconds) {
   return seconds >= 60 ? `${(seconds / 60).toFixed(1)} min` : `${Math.round(seconds)} s`;
 }
 
-// The clock of a log whose second 0 is at a Unix time; where that is not known (0), days since then.
+// The clock of a log. `start` is the Unix time of second 0; if it is unknown (0), times are days since second 0.
 export class Clock {
   constructor(start, now) { this.start = start; this.now = now; }
 
@@ -33,7 +33,7 @@ export class Clock {
     return seconds ? `${minute}:${two(rest % 60)}` : minute;
   }
 
-  // The date goes without saying on the day that it is now.
+  // The date is left out if it is the present one.
   short(second) {
     const today = Math.floor((this.start + second) / DAY) === Math.floor((this.start + this.now) / DAY);
     return today ? this.time(second) : `${this.day(second)} ${this.time(second)}`;

@@ -1,11 +1,11 @@
-// Tables of texts, whose first column heads the rows.
+// Tables of texts. The first column has the headings of the rows.
 import {element, keyed, say, tell} from "./dom.js";
 
-// A table with these headings, of which the first heads each row; `named` is its name.
+// A table with these headings. `named` is its name for screen readers.
 export function table(headings, named, cards) {
   const outer = element("div", "wide"), made = element("table", cards ? "grid cards" : "grid"), head = element("thead"), body = element("tbody"), line = element("tr");
   const roles = [[made, "table"], [head, "rowgroup"], [body, "rowgroup"], [line, "row"], [outer, "group"]];
-  for (const [place, role] of roles) tell(place, "role", role);  // as grids on a phone they would be none
+  for (const [place, role] of roles) tell(place, "role", role);  // without roles, a table drawn as a grid on a phone is no table for screen readers
   for (const place of [outer, made]) tell(place, "aria-label", named);
   outer.tabIndex = 0;
   headings.forEach((entry, at) => {
@@ -20,7 +20,7 @@ export function table(headings, named, cards) {
   return outer;
 }
 
-// One row for each list of texts; `dress` gets each line and its place.
+// One row for each list of texts. `dress` is called with each row and its index.
 export function fill(outer, headings, rows, dress = () => {}) {
   keyed(outer.querySelector("tbody"), rows.map((entry, at) => [at, entry]), () => {
     const line = element("tr");

@@ -1,4 +1,4 @@
-// One job: how it stands, what happened to it, and each prediction beside what came.
+// One job: its state, its events, and each prediction beside its outcome.
 import {address, element, find, keyed, link, say, sentence, show, style} from "./dom.js";
 import {Clock, count, duration} from "./format.js";
 
@@ -30,7 +30,7 @@ export function drawJob(data, number, state) {
   keyed(find("job-predictions"), data.predictions.map((entry) => [entry[0], entry]), () => {
     const made = element("tr");
     made.setAttribute("role", "row");
-    for (const label of ["", "predicted", "came", "so it was"]) {
+    for (const label of ["", "predicted", "actual", "result"]) {
       const cell = element("td");
       cell.setAttribute("role", "cell");
       cell.dataset.label = label;

@@ -1,5 +1,5 @@
-// Which page is shown, by its address: /?run=R a run, &job=N one job, &find=N the jobs of a user, &twin=yes its cluster under other
-// policies, &advice=yes what to ask for; and what brings it up to date.
+// The page that an address shows, and its updates: /?run=R a run, &job=N one job, &find=N the jobs of a user, &twin=yes the cluster
+// under other policies, &advice=yes advice.
 import {ASKED, drawAdvice, fillForm, readForm} from "./advice.js";
 import {address, element, find, keyed, learn, link, say, show, style, tell} from "./dom.js";
 import {Clock, count, duration} from "./format.js";
@@ -9,9 +9,9 @@ import {drawStrip, whenChosen} from "./strip.js";
 import {drawBounds, drawDecisions, drawRanges, drawRunning, drawSizes, drawWaiting} from "./tables.js";
 import {drawTwin} from "./twin.js";
 
-const REST_MS = 1000;  // between two questions for what /events does not tell
+const REST_MS = 1000;  // between two queries of data that /events lacks
 const FRAME_MS = 100;  // between two drawings: nobody reads figures that change more often
-const TWIN_MS = 15000;  // between two looks at shadows
+const TWIN_MS = 15000;  // between two queries of shadows
 const ROWS = 25;
 
 let route = readRoute();
@@ -63,14 +63,14 @@ function drawConnection() {
   const state = stream.state, followed = state?.followed && !state.closed;
   const age = followed ? Date.now() / 1000 - state.unix_start - state.time : 0;
   const silent = state?.silent ?? null, old = silent !== null || age > OLD_SECONDS;
-  const why = silent ?? `the log is ${duration(age)} old: the follower is away, or behind`;
+  const why = silent ?? `the log is ${duration(age)} old: the follower is down, or behind`;
   say(find("connection"), !online ? "connection lost, trying again" : old ? why : "live");
   style(find("connection"), online && !old ? "live" : "lost");
   document.body.classList.toggle("old", old);
 }
 setInterval(drawConnection, AGE_MS);
 
-// What only a question tells: a page of the queue, a job, the jobs of a user. Asked anew as the run goes on.
+// Data that only a query returns: a page of the queue, a job, the jobs of a user. The query is repeated as the run continues.
 function also(path, parameters, use) {
   const key = JSON.stringify([path, parameters]);
   if (asked.for !== key) asked = {at: 0, for: key, answer: undefined, busy: false};
@@ -88,7 +88,7 @@ function arriveAtAdvice() {
   if (route.advice) fillForm(route.advice);
 }
 
-// The answer to what the address asks, once; nothing is asked before something was filled in.
+// The answer to the question in the address. It is asked once, and only if the form has values.
 function followAdvice(state) {
   const mine = advice;
   if (!mine.sent && Object.keys(mine.asked).length) {
@@ -168,7 +168,7 @@ function drawRun(state, clock) {
 
 function about(state) {
   const sentences = [];
-  if (!state.obeyed) sentences.push("The machine starts jobs as it did; what the policy decides is advice.");
+  if (!state.obeyed) sentences.push("Jobs start as recorded; the decisions of the policy are advice.");
   if (state.quarantined) sentences.push(`The run has stopped: ${state.quarantined}.`);
   else if (state.closed) sentences.push("The run is over.");
   if (state.untrusted.length) sentences.push(`Not to be trusted: ${state.untrusted.join("; ")}.`);
@@ -188,7 +188,7 @@ function figures(state, clock) {
     ["mean wait", duration(scores ? scores.mean_wait : state.mean_wait), `longest ${duration(scores ? scores.max_wait : state.longest_wait)}, ${count(state.ended)} jobs ended`],
   ];
   if (scores && scores.mean_bounded_slowdown !== null) all.push(["bounded slowdown", scores.mean_bounded_slowdown.toFixed(2), "mean"]);
-  else if (bound && bound.bound !== null) all.push(["a job that comes now", ...comes(bound)]);
+  else if (bound && bound.bound !== null) all.push(["a job submitted now", ...comes(bound)]);
   keyed(find("figures"), all.map((entry) => [entry[0], entry]), ([name]) => {
     const box = element("div");
     box.append(element("dt", "", name), element("dd"), element("dd", "more"));
@@ -200,7 +200,7 @@ function figures(state, clock) {
   });
 }
 
-// The bound that was stated last, and how many waiting jobs have waited longer already: red from 5 % of them on.
+// The latest bound, and the number of waiting jobs that have waited longer than theirs: red from 5 % on.
 function comes(bound) {
   const doubt = bound.doubt;
   const more = doubt && doubt.outwaited ? `${count(doubt.outwaited)} of ${count(doubt.waiting)} waiting are past their bound` : "";

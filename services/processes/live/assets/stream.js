@@ -1,4 +1,4 @@
-// The newest state of a run, kept up to date by what /events sends: parts that changed, of tables the rows that did.
+// The newest state of a run, updated by /events. It sends the changed parts, and of tables only the changed rows.
 const AGAIN_MS = 2000;
 const SILENT_MS = 30000;
 const ROWS = new Set(["queue", "running", "decisions", "blocks", "history", "ids", "users"]);
@@ -49,13 +49,13 @@ export class Stream {
   }
 }
 
-// The answer, or the problem that is in its place.
+// The answer, or the problem if there is none.
 export async function question(path, parameters) {
   try {
     const answer = await fetch(`${path}?${new URLSearchParams(parameters)}`), data = await answer.json();
     return answer.ok ? {data, problem: null} : {data: null, problem: data};
   } catch {
-    return {data: null, problem: {error: "No answer: is the live page still there?", parameter: null}};
+    return {data: null, problem: {error: "No answer: is the process of the live page still running?", parameter: null}};
   }
 }
 

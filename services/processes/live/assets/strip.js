@@ -1,14 +1,14 @@
-// The machine over the last day, and what is to come: who ran on how many processors, what was idle, how many jobs waited.
+// The machine over the last day and the next hours: processors of each user, idle processors, and the number of waiting jobs.
 import {address, element, find, jobId, keyed, say, userName} from "./dom.js";
 import {Clock, count, duration} from "./format.js";
 
 const PAST = 86400, FUTURE = 6 * 3600, FARTHEST = 12 * 3600, LEAST = 2 * 3600;
 const QUEUE = 46, GAP = 14, AXIS = 20, LEFT = 44;
 const NAMED = 6;
-const CLEARLY = 1.5;  // times the work of him whose colour a user takes over
+const CLEARLY = 1.5;  // least ratio of a user's work to that of the user whose colour is taken over
 
 const canvas = find("strip");
-const users = new Map();  // the colour of a user stays while nobody has clearly worked more
+const users = new Map();  // a user keeps the colour until another has clearly more work
 const REST_MS = 250;
 let drawn = null, painted = -REST_MS, later, tints;
 let boxes = [];
@@ -38,7 +38,7 @@ function named(blocks, from, now) {
 }
 
 function colours() {
-  // light-dark() is worked out where a colour is used, not where it is named
+  // light-dark() is evaluated where a colour is used, not where it is defined
   tints ??= Object.fromEntries(["ink", "faint", "line", "idle", "other", "queued"].map((name) => {
     find("tint").style.setProperty("color", `var(--${name})`);
     return [name, getComputedStyle(find("tint")).color];
@@ -46,7 +46,7 @@ function colours() {
   return tints;
 }
 
-// The picture of a day need not be painted anew for each event: four times a second is smooth.
+// The picture is painted at most four times a second, not for each event.
 export function drawStrip(state) {
   drawn = state;
   if (later) return;
@@ -188,10 +188,10 @@ function tellInWords(state, clock, work, from) {
     if (is_user) item.lastChild.setAttribute("href", address(state.run, {find: `user ${userName(user)}`}));
     say(item.lastChild, `${is_user ? `user ${userName(user)}` : user === null ? "user unknown" : user}: ${of}`);
   });
-  const words = `Processors in use over the last ${duration(state.time - from)}, and what is to come. ` +
+  const words = `Processors in use over the last ${duration(state.time - from)}, and their expected use. ` +
     items.map(([, [user, , of]]) => `${typeof user === "number" ? `user ${userName(user)}` : user}: ${of}`).join(", ");
   if (canvas.getAttribute("aria-label") !== words) canvas.setAttribute("aria-label", words);
-  const late = covered > Math.max(from, state.began) + 300 ? `All jobs are drawn from ${clock.short(covered)} on: more ran than there is room for. ` : "";
+  const late = covered > Math.max(from, state.began) + 300 ? `Jobs that ended before ${clock.short(covered)} are not drawn, because there are too many. ` : "";
   say(find("strip-note"), late);
 }
 
@@ -218,7 +218,7 @@ canvas.addEventListener("pointermove", (event) => {
 });
 canvas.addEventListener("pointerleave", () => { find("tip").hidden = true; });
 
-// `open` gets the job that is clicked on the picture.
+// `open` is called with a clicked job.
 export function whenChosen(open) {
   canvas.addEventListener("click", (event) => { const what = under(event); if (what) open(what.job); });
 }

@@ -1,10 +1,10 @@
-// Who waits and why, who runs until when, what was decided.
+// Waiting jobs and their reasons, running jobs and their ends, decisions.
 import {address, element, find, jobId, keyed, link, say, sentence, show, style, userName} from "./dom.js";
 import {count, duration, percent} from "./format.js";
 
 function row(...cells) {
   const made = element("tr");
-  made.setAttribute("role", "row");  // as grids on a phone they would be none
+  made.setAttribute("role", "row");  // without roles, a table drawn as a grid on a phone is no table for screen readers
   for (const [name, label] of cells) {
     const cell = element("td", name);
     cell.setAttribute("role", "cell");
@@ -38,7 +38,7 @@ function doubt(entry, of, clock) {
 const WAITING = [["place", "place"], ["job", "job"], ["number", "processors"], ["number", "asks for"], ["number", "expected to run"],
   ["number", "has waited"], ["starts", "starts"], ["why", "why it waits"]];
 
-// One answer: when a job is expected to start, between which times, and what is not to be trusted of it.
+// One answer: the expected start of a job, its interval, and whether it is not to be trusted.
 function starts(entry, state, clock) {
   if (entry.starts === null) return [["now"]];
   const {source, expected, earliest, latest, passed} = entry.starts;
@@ -54,7 +54,7 @@ function starts(entry, state, clock) {
   ];
 }
 
-// `rows` are those on the page from the place `from` on; none where it is not there yet.
+// `rows` are the rows of the page that begins at index `from`; empty before they have arrived.
 export function drawWaiting(state, clock, from, rows) {
   keyed(find("queue"), [...rows].map((entry, at) => [entry[0], [...entry, at]]), () => row(...WAITING), (line, [number, entry, at]) => {
     const [place, job, processors, asks, expected, waited, start, why] = line.children;
@@ -125,7 +125,7 @@ export function drawDecisions(state, clock) {
 export function drawSizes(state, clock) {
   show(find("sizes-section"), state.sizes.length > 0);
   keyed(find("sizes"), state.sizes.map((entry) => [entry[0], entry]), () => row(["number", "procs"], ["number", "waits at most"],
-    ["number", "with"], ["", "as for a job of"]), (line, [least, most, bound, share, time]) => {
+    ["number", "with"], ["", "as of"]), (line, [least, most, bound, share, time]) => {
     const [size, at_most, sure, asOf] = line.children;
     say(size, least === most ? count(least) : `${count(least)}–${count(most)}`);
     say(at_most, duration(bound));
@@ -141,7 +141,7 @@ export function drawBounds(state) {
     const [grouping, bound, shall, held, outwaited] = line.children;
     say(grouping, entry.young ? `${entry.grouping} (young: few waits are known)` : entry.grouping);
     const least = entry.lower === null ? "" : `at least ${duration(entry.lower)}${entry.bound === null ? "" : ", at most "}`;
-    say(bound, entry.doubt?.withdrawn ? "withdrawn: too many wait longer" : entry.bound === null && !least ? `none: ${entry.reason ?? "unknown"}` : `${least}${entry.bound === null ? "" : duration(entry.bound)}`);
+    say(bound, entry.doubt?.withdrawn ? "withdrawn: too many jobs wait longer" : entry.bound === null && !least ? `none: ${entry.reason ?? "unknown"}` : `${least}${entry.bound === null ? "" : duration(entry.bound)}`);
     say(shall, percent(entry.quantile));
     say(held, entry.covered === null ? "–" : `${percent(entry.covered)} of ${count(entry.revealed)}`);
     style(held, entry.covered !== null && entry.covered < entry.low ? "number late" : "number");

@@ -5,7 +5,7 @@ import {fill, table} from "./grid.js";
 
 const signed = (value, digits) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${Math.abs(value).toFixed(digits)}`;
 
-// A difference and the bounds between which it lies with 95 %, times `unit`.
+// A difference and its 95 % confidence interval, times `unit`.
 function between(data, unit, digits, name) {
   if (data === null) return "–";
   const bounds = data.low === null || data.high === null ? "" : `\n(${signed(unit * data.low, digits)} to ${signed(unit * data.high, digits)})`;
@@ -52,16 +52,16 @@ function make({run, name}) {
   return made;
 }
 
-// How long ago that was: a shadow that lags is known only up to an earlier time than the cluster.
+// The age of the data: a shadow that lags is known only up to an earlier time than the cluster.
 const ago = (entry, data, state) => (state.followed && !state.closed ? `, ${duration(Math.max(0, Date.now() / 1000 - entry.unix_start - data.horizon))} ago` : "");
 
 function change(made, entry, state) {
   const [title, verdict, basis, all, notes, classes, users] = made.children, data = entry.compared, name = entry.name;
   link(title.firstChild, address(entry.run), name);
-  say(verdict, entry.verdict ?? "No day is over yet: days are compared once all their jobs have ended in both.");
+  say(verdict, entry.verdict ?? "No day is compared yet: first, all jobs of the day must end on both machines.");
   const clock = new Clock(entry.unix_start, data.horizon ?? 0);
   const before = data.until === null ? "" : ` before ${clock.day(data.until)}`;
-  say(basis, data.all === null ? `Beside ${entry.real}.` : `Beside ${entry.real}: ${count(data.all.jobs)} jobs of ${count(data.days)} whole days${before}; known up to ${clock.full(data.horizon)}${ago(entry, data, state)}`);
+  say(basis, data.all === null ? `Beside ${entry.real}.` : `Beside ${entry.real}: ${count(data.all.jobs)} jobs of ${count(data.days)} whole day${data.days === 1 ? "" : "s"}${before}; known up to ${clock.full(data.horizon)}${ago(entry, data, state)}`);
   fill(all, FIGURES(name), figures(data));
   show(all, data.all !== null);
   keyed(notes, entry.notes.map((note) => [note, note]), () => element("li"), say);
@@ -73,10 +73,10 @@ function change(made, entry, state) {
   say(users.lastChild, entry.more_users ? `and ${count(entry.more_users)} more: shadowtime twin CLUSTER --json` : "");
 }
 
-// `data` is the newest answer, `problem` is why there is none now.
+// `data` is the newest answer. `problem` is the reason if there is no answer now.
 export function drawTwin(data, problem, state) {
   link(find("twin-back"), address(state.run), `${state.cluster} under ${state.name}`);
   say(find("twin-title"), `${state.cluster} under other policies`);
-  say(find("twin-problem"), problem ? `${problem}${data ? " The figures are those of before." : ""}` : data ? "" : "Asking …");
+  say(find("twin-problem"), problem ? `${problem}${data ? " The figures are from an earlier answer." : ""}` : data ? "" : "Asking …");
   keyed(find("twins"), (data?.shadows ?? []).map((entry) => [entry.run, {...entry, classes_mean: data.classes_mean}]), make, (made, entry) => change(made, entry, state));
 }

@@ -348,4 +348,4 @@ def test_a_federated_array_that_is_too_large_is_named() -> None:
     seen = mirror()
     (task,) = rows(f"{2**27}_4600|RUNNING|1795721000|1795721000|1795721001|Unknown|9")
     seen.take([task], 1795721010)
-    assert seen.named == {"without a number of its own": ["134217728_4600 in 'batch'"]}
+    assert seen.named == {"with too large a number": ["134217728_4600 in 'batch'"]}

@@ -219,7 +219,7 @@ def test_rows_of_accounting_that_are_not_understood_are_left_out_and_counted(cap
     with caplog.at_level("WARNING", "shadowtime.follow.accounting"):
         (observations, refused), _ = asked(told, ask)
     assert (observations, refused) == ([], 1)
-    assert "jobs: left out 1 rows that cannot be read, such as: line 2: Submit 'today' is not a time" in caplog.text
+    assert "jobs: left out unreadable rows: 1, such as line 2: Submit 'today' is not a time" in caplog.text
     told["/slurmdb/v0.0.38/jobs"] = http({"jobs": rows * 11})
     with pytest.raises(FollowError, match=r"^/slurmdb/v0\.0\.38/jobs: 11 of 11 rows cannot be read"):
         asked(told, ask)

@@ -108,7 +108,7 @@ def test_priorities_that_are_none_are_first_come_first_served(pools: Path) -> No
     texts = TEXTS | {"config": CONFIG.replace("priority/multifactor", "priority/basic")}
     keys, notes = site_of(texts, read_parts(pools), Names())
     assert "weight_age" not in keys
-    assert notes[0] == "PriorityType=priority/basic: taken for first come, first served"
+    assert notes[0] == "PriorityType=priority/basic: treated as first come, first served"
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,8 @@ def test_of_nodes_on_which_no_job_may_start_counts_what_is_held() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [("n01|batch\n", "2 fields"), (NODES[:-3], "cut off"), (NODES.replace("2/2/0/4", "few"), "n01")]
+    ("text", "told"),
+    [("n01|batch\n", "expected 8 fields, found 2"), (NODES[:-3], "cut off"), (NODES.replace("2/2/0/4", "few"), "n01")],
 )
 def test_nodes_that_are_not_understood_are_named(text: str, told: str) -> None:
     with pytest.raises(FollowError, match="sinfo") as raised:

@@ -101,7 +101,7 @@ def test_an_exact_shadow_names_the_job_that_it_waits_for_and_gives_it_up() -> No
     follower = SimpleNamespace(run="mine/shadow/easy", sequence=3, source=source)
     well, page = health_of([cast("Any", follower)])
     assert not well
-    assert "waits for job 1: it runs here, and has not started on the cluster for 2.0 h" in str(page)
+    assert "waits for job 1: it started in the shadow 2.0 h ago, and not yet on the cluster" in str(page)
 
     shadow.hear(SchedulingPoint(time=PATIENCE - 1))
     assert len(shadow.of(JobStarted)) == 1

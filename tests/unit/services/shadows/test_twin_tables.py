@@ -50,7 +50,7 @@ def test_before_the_first_day_is_over_it_says_so() -> None:
     found = list(tables("kth", {"best": both.report(100)}, 0, name_of=str, classes=True))
     written = io.StringIO()
     Console(file=written, width=80).print(*found)
-    assert "no day yet" in written.getvalue()
+    assert "no day is compared yet" in written.getvalue()
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[1]", b'{"opened":{"cluster":"a","policy":"b"},"source":{}}'])

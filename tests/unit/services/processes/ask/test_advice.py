@@ -187,7 +187,7 @@ def test_the_table_says_it_in_words(stored: Stored) -> None:
     told = output.getvalue()
     assert "state of runtime_distribution at" in told
     assert "cut at 2 h" in told.replace("2.00 h", "2 h").replace("2.0 h", "2 h")
-    assert "cut with at most 5" in told
+    assert "a risk of at most 5" in told
     assert told.count("*") >= 2
 
 
@@ -228,7 +228,7 @@ def test_the_rows_have_a_request_that_keeps_the_risk_or_say_that_none_does(store
             assert chosen[0] in kept
             advised += 1
         else:
-            assert "the longest so far, is cut with at most" in str(advice.unadvised)
+            assert "the longest so far, has a risk of at most" in str(advice.unadvised)
             longest = max(each.requested_time for each in advice.alternatives)
             state: Any = stored.states["runtime_distribution"].handler
             assert longest == max(

@@ -214,7 +214,8 @@ def test_the_latest_run_that_has_bounds_answers(reader: MemoryReader) -> None:
         asyncio.run(write(reader, run, "kth", time, wait_bound="none"))
     assert ask(reader).run == "kth/new"
     asyncio.run(write(reader, "sdsc/silent", "sdsc", 100, wait_bound="none"))
-    told = "cluster: no run of cluster 'sdsc' has bounds on waits; start one with --wait-bound; known: sdsc/silent"
+    hint = "start one with --wait-bound; runs of the cluster: sdsc/silent"
+    told = f"cluster: no run of cluster 'sdsc' has bounds on waits; {hint}"
     assert refused(reader, cluster="sdsc") == (409, told)
 
 

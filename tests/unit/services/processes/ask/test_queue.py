@@ -114,7 +114,7 @@ def test_the_text_fits(width: int) -> None:
         assert all(name in shown for name in ("PARTITION", "PROCS", "LIMIT", "WAITED", "REASON")), shown
         assert all(name in heads[1] for name in ("LIMIT", "USED", "END")), heads[1]
     assert ("START AT" in shown) == (width >= 120)
-    assert lines[1].endswith("old: the follower is away, or behind")
+    assert lines[1].endswith("old: the follower is down, or behind")
     assert f"{len(answer.waiting)} waiting, 50 running" in lines[0]
 
 

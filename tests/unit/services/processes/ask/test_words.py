@@ -70,9 +70,9 @@ def test_names_and_numbers_mean_the_same(asked: dict[str, object], queue: int, u
     [
         ({"user": "alcie"}, "user: no user 'alcie' has had a job yet; did you mean 'alice'? known: 8, alice"),
         ({"partition": "big"}, "queue: no partition 'big' has had a job yet; known: cpu, gpu"),
-        ({"cluster": "kth", "user": "alice"}, "user: 'alice': expected a whole number: only runs that follow"),
+        ({"cluster": "kth", "user": "alice"}, "user: 'alice': expected a whole number; only runs that follow"),
         ({"cluster": "kth", "user": str(2**60)}, "user: '1152921504606846976': expected a whole number"),
-        ({"partition": "gpu", "queue": "gpu"}, "partition: is another name of queue; expected one of them"),
+        ({"partition": "gpu", "queue": "gpu"}, "partition: is another name of queue; give only one of them"),
         ({"pool": "big"}, "pool: there is no pool 'big'; known: none"),
     ],
 )

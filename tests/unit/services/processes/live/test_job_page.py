@@ -179,18 +179,23 @@ def test_what_the_site_expects_stands_beside_what_we_forecast() -> None:
     once = job_page(view_of(*events, mode="recorded"), 3)
     assert once is not None
     assert once["head"][-1] == "It is expected to start at about 00:05 (00:02 to 02:00), by the forecast."
-    assert once["predictions"][-1] == ["start the site expects, only word", "0 d 00:15", "has waited 1.0 min", ""]
+    assert once["predictions"][-1] == [
+        "start that the site expects, only forecast",
+        "0 d 00:15",
+        "has waited 1.0 min",
+        "",
+    ]
     events += [*words[1:], JobStarted(time=780, job_number=3, processors=8)]
     page = job_page(view_of(*events, mode="recorded"), 3)
     assert page is not None
     assert [(when, what) for when, _, what in page["story"] if "the site" in what] == [
         (60, "the site expects it to start at 0 d 00:15"),
-        (180, "the site expects it, as it says for the 3rd time, to start at 0 d 00:12"),
+        (180, "the site expects it to start at 0 d 00:12 (its 3rd forecast)"),
     ]
     assert page["predictions"][-3:] == [
         ["forecast start", "0 d 00:05", "waited 13.0 min", "8.0 min too early"],
-        ["start the site expects, first word", "0 d 00:15", "waited 13.0 min", "2.0 min too late"],
-        ["start the site expects, latest word", "0 d 00:12", "waited 13.0 min", "1.0 min too early"],
+        ["start that the site expects, first forecast", "0 d 00:15", "waited 13.0 min", "2.0 min too late"],
+        ["start that the site expects, latest forecast", "0 d 00:12", "waited 13.0 min", "1.0 min too early"],
     ]
     late = job_page(view_of(*events[:-1], submitted(4, 1, time=730), mode="recorded"), 3)
     assert late is not None
@@ -310,7 +315,7 @@ def test_a_job_that_left_the_queue_says_so() -> None:
     assert headline_of(view, 2) == ("cancelled", ["It was cancelled after it had waited for 10.0 min."])
     assert headline_of(view, 4) == (
         "held",
-        ["It is held after it had waited for 10.0 min. It comes back when it is released."],
+        ["It is held after it had waited for 10.0 min. It waits again when it is released."],
     )
     assert overview(view)["waiting"] == 0
     assert [each[3] for each in overview(view)["decisions"].values()] == ["was cancelled", "is held"]
