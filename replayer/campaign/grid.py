@@ -93,6 +93,8 @@ class Cell:
         }
         if self.compiled:
             settings["compiled"] = True
+        if log.skip:
+            settings["skip"] = log.skip
         if log.put_back is not None:
             settings["put_back"] = log.put_back
         if log.completed is not None:

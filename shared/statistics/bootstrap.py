@@ -18,9 +18,9 @@ RESAMPLES = 4_000
 
 CONFIDENCE = 0.95
 
-MOST_ERRORS = 100.0
-"""Largest half width of an interval, in standard errors. Heavy tails reach 20. If the draws deviate more, nearly all
-that there is lies in one block, and the data have no interval."""
+MOST_ERRORS, MOST_MEANS = 100.0, 10.0
+"""Half width in standard errors, and in means, beyond both of which there is no interval. Heavy tails reach 20 standard
+errors. If the draws deviate more, nearly all that there is lies in one block."""
 
 ROUNDING = 1e-9
 """A spread below this share of its reference counts as a rounding error."""
@@ -98,9 +98,10 @@ def ratio_over_time(over: Floats, under: Floats, times: Integers, key: int) -> I
     off = np.full(len(means), np.inf)
     off[known] = np.abs(means[known] - mean) / errors[known]
     reach = float(np.quantile(off, CONFIDENCE, method="higher"))
-    if reach > MOST_ERRORS:
+    half = reach * float(error[0])
+    if not np.isfinite(half) or (reach > MOST_ERRORS and half > MOST_MEANS * abs(mean)):
         return Interval(mean, None, None)
-    return Interval(mean, mean - reach * float(error[0]), mean + reach * float(error[0]))
+    return Interval(mean, mean - half, mean + half)
 
 
 def _with_errors(sums: FloatTable, counts: FloatTable) -> tuple[Floats, Floats]:

@@ -86,7 +86,7 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
     )
     keys: dict[str, Any] = {"backfill": config["SchedulerType"] == "sched/backfill"}
     if multifactor:
-        keys |= {ours: int(config.get(theirs) or 0) for ours, theirs in WEIGHTS.items()}
+        keys |= {ours: _whole(config.get(theirs) or "0", theirs) for ours, theirs in WEIGHTS.items()}
         keys |= {ours: seconds_of(config.get(theirs, "")) or 0 for ours, theirs in SECONDS.items()}
         keys["fairshare"] = "classic" if "NO_FAIR_TREE" in flags else "tree"
         keys["favor_small"] = config.get("PriorityFavorSmall", "No").lower() == "yes"
@@ -104,13 +104,13 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
     keys["partitions"] = [
         [
             _of(names, "partition", record["PartitionName"]),
-            int(record["PriorityJobFactor"]),
-            int(record["PriorityTier"]),
+            _whole(record["PriorityJobFactor"], "PriorityJobFactor"),
+            _whole(record["PriorityTier"], "PriorityTier"),
         ]
         for record in _records(texts["partitions"], "PartitionName", ("PriorityJobFactor", "PriorityTier"))
     ]
     keys["qos"] = [
-        [_of(names, "qos", name), int(priority or 0), round(1000 * float(usage or 1))]
+        [_of(names, "qos", name), _whole(priority or "0", "priority of QOS"), _thousandths(usage or "1")]
         for name, priority, usage in _lines(texts["qos"], QOS)
     ]
     keys["accounts"], keys["users"] = _tree(texts, config.get("ClusterName", ""), names)
@@ -120,6 +120,24 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
 
 def _of(names: Names, kind: str, name: str) -> int:
     return int(names.numbers(kind, [name])[0])
+
+
+def _whole(text: str, what: str) -> int:
+    """Return the number in a text of Slurm. Raise `FollowError` if it is no whole number."""
+    if not re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", text):
+        raise FollowError(f"{what} of Slurm: expected a whole number, found {quote(text)}")
+    return int(text)
+
+
+def _thousandths(text: str) -> int:
+    """Return a usage factor of Slurm in thousandths. Raise `FollowError` if it is no number from 0 on."""
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = -1.0
+    if not 0 <= factor < 1e9:
+        raise FollowError(f"usage factor of QOS: expected a number from 0 on, found {quote(text)}")
+    return round(1000 * factor)
 
 
 def _number(text: str | None) -> bool:
@@ -151,7 +169,7 @@ def _tree(texts: Mapping[str, str], cluster: str, names: Names) -> tuple[list[li
     """
     rows = [line[1:] for line in _lines(texts["associations"], ASSOCIATIONS) if line[0].lower() == cluster.lower()]
     used = {
-        (account.strip(), user.strip()): int(usage or 0)
+        (account.strip(), user.strip()): _whole(usage or "0", "usage of sshare")
         for account, user, usage in _lines(texts["usage"], SHARES)
         if user.strip()
     }
@@ -189,7 +207,7 @@ def _reservations(text: str, parts: MachineParts) -> Iterable[list[int]]:
             continue
         pool = parts.pool_of(record["Nodes"], "")
         if pool is not None:
-            yield [pool, int(record["StartTime"]), int(record["EndTime"]), int(record["CoreCnt"])]
+            yield [pool, int(record["StartTime"]), int(record["EndTime"]), _whole(record["CoreCnt"], "CoreCnt")]
 
 
 def _notes(

@@ -80,9 +80,10 @@ def test_every_waiting_and_running_job_has_a_row_with_the_start_of_the_page(log:
         for row in rows[: len(view.jobs.waiting)]:
             starts = view.starts(view.stories[int(row["job"])])
             assert row["state"] == "waiting"
-            expected = None if starts is None else starts.expected
-            shown = None if row["starts"] is None else row["starts"]["expected"]
-            assert shown == (None if expected is None else view.log.unix_start + expected)
+            for time in ("expected", "earliest", "latest", "by_95", "passed"):
+                expected = None if starts is None else getattr(starts, time)
+                shown = None if row["starts"] is None else row["starts"][time]
+                assert shown == (None if expected is None else view.log.unix_start + expected)
             status, one, _ = await get(f"/expected?job={row['job']}")
             assert (status, one["job"]) == (200, row)
 

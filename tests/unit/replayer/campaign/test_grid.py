@@ -69,3 +69,13 @@ def test_jobs_put_back_make_another_cell(tmp_path: Path) -> None:
     assert [len(workload_of(log)) for log in logs] == [40, 50]
     cells = grid_of(campaign, logs)
     assert len({cell.digest for cell in cells}) == len(cells) == 4
+
+
+def test_jobs_left_out_of_the_beginning_make_another_cell(tmp_path: Path) -> None:
+    """A changed `skip` took the results of the whole log, and one entry beside the other was refused."""
+    write_swf(tmp_path / "small.swf", *generate(jobs=50, processors=8, seed=1, load=4.0))
+    entry = '{ log = "small.swf@8", label = "rest", skip = 10 }'
+    (tmp_path / "ceilings.toml").write_text(FILE.replace('"small.swf@8"', f'"small.swf@8", {entry}'))
+    campaign = read_campaign(tmp_path / "ceilings.toml")
+    cells = grid_of(campaign, find_logs(campaign, tmp_path))
+    assert len({cell.digest for cell in cells}) == len(cells) == 4
