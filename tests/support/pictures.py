@@ -214,10 +214,11 @@ async def main() -> None:
                     await page.look(WIDTH, dark=False)
                     await page.open((folder / "report.html").as_uri())
                     await photograph(page, "report.webp", 900)
-                    shadowed(plan, await live(plan, page))
+                    real = await live(plan, page)
+                    typed = "shadowtime watch decisions --count 24"
+                    draw("watch.svg", typed, told(*typed.split()[1:], f"--{bus}"))
+                    shadowed(plan, real)
                     await dashboards(page, folder, plan)
-                typed = "shadowtime watch decisions --count 24"
-                draw("watch.svg", typed, told(*typed.split()[1:], f"--{bus}"))
             finally:
                 run.kill()
                 run.wait()
