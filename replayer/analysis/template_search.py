@@ -148,7 +148,8 @@ def errors_on(
     events = list(events_of(workload)) if happenings is None else happenings
     run_times = {row: run_time for kind, row, run_time in events if kind == ENDED}
     jobs = [remembered(submission(job), run_times.get(row, job.run_time)) for row, job in enumerate(workload)]
-    if all(kind == PREDICTED for kind, *_ in events[: len(jobs)]):
+    kinds = [kind for kind, *_ in events]
+    if ENDED not in kinds or PREDICTED not in kinds[kinds.index(ENDED) :]:
         raise TraceError(f"{workload.name}: nothing to learn from: no job ends before the last is submitted")
     return TemplateErrors(jobs, events, settings, pool.map)
 

@@ -1,6 +1,7 @@
 """The searches for templates: which predictions a policy makes, and for which searches a command asks."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from shadowtime.replayer.analysis.template_search import (
     Happening,
     Search,
     SearchOptions,
+    errors_on,
     predictions_made,
     searches_of,
     write_templates,
@@ -20,7 +22,7 @@ from shadowtime.services.runtime_distribution.history import remembered
 from shadowtime.services.runtime_distribution.templates.predictor import Templates, TemplatesSettings
 from shadowtime.services.runtime_distribution.templates.search_errors import ENDED, PREDICTED, TemplateErrors
 from shadowtime.services.runtime_distribution.templates.template import templates_of
-from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.errors import SettingsError, TraceError
 from tests.support.small_logs import generated, job, workload_of, write_log
 
 WORKLOAD = workload_of(job(1, 0, processors=4), job(2, 10, processors=4), job(3, 20, processors=4))
@@ -84,6 +86,18 @@ def test_of_many_predictions_an_even_share_is_kept(monkeypatch: pytest.MonkeyPat
     assert [each for each in some if each[0] == ENDED] == [each for each in whole if each[0] == ENDED]
     assert 25 <= len(_predicted(some)) <= 240
     assert any(_predicted(some) == _predicted(whole)[:: 2**power] for power in range(1, 12))
+
+
+def test_many_predictions_before_the_first_end_are_something_to_learn_from() -> None:
+    """A log was refused if its first hundred predictions, of which a submission makes many, came before an end."""
+    workload = generated(120)
+    early: list[Happening] = [(PREDICTED, row, 0) for row in range(15) for _ in range(10)]
+    later: list[Happening] = [(ENDED, 0, 60), (PREDICTED, 20, 0)]
+    with ThreadPoolExecutor(1) as pool:
+        errors_on(workload, pool, TemplatesSettings(), [*early, *later])
+        for nothing in (early, [*early, later[0]]):
+            with pytest.raises(TraceError, match="nothing to learn from"):
+                errors_on(workload, pool, TemplatesSettings(), nothing)
 
 
 def test_searches() -> None:
