@@ -97,7 +97,7 @@ class Compared:
         means = draws.groupby(level="policy", sort=False).mean()
         if not interval:
             return means.apply(np.exp)
-        half = draws.groupby(level="policy", sort=False).agg(_half_width)
+        half = draws.groupby(level="policy", sort=False).agg(half_width)
         columns = {"mean": means, "low": means - half, "high": means + half}
         return pd.concat(columns, axis=1).swaplevel(axis=1)[figures].apply(np.exp)
 
@@ -182,10 +182,6 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
             draws += [Draw(workload.name, copy, *pair) for pair in zip(names, results, strict=True)]
 
     return Compared(draws)
-
-
-def _half_width(logarithms: "pd.Series[float]") -> float:
-    return half_width(logarithms.tolist()) if len(logarithms) > 1 else float("nan")
 
 
 def _require_different(kind: str, names: Sequence[str]) -> None:

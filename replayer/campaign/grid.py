@@ -93,12 +93,8 @@ class Cell:
         }
         if self.compiled:
             settings["compiled"] = True
-        if log.skip:
-            settings["skip"] = log.skip
-        if log.put_back is not None:
-            settings["put_back"] = log.put_back
-        if log.completed is not None:
-            settings["completed"] = log.completed
+        changes = {"skip": log.skip or None, "put_back": log.put_back, "completed": log.completed}
+        settings |= {name: value for name, value in changes.items() if value is not None}
         if plug_ins := [code for component in self._classes() if (code := code_of(component)) is not None]:
             settings["plug_ins"] = plug_ins
         return sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -25,14 +25,14 @@ class Updates(NamedTuple):
 
 
 class IssuedBounds(NamedTuple):
-    """The bounds of the waiting jobs, in seconds by job number, and how well earlier bounds held.
+    """The upper bounds that waiting jobs got in one grouping, at one quantile, and how well earlier bounds held.
 
-    All are upper bounds of one grouping, at one quantile. `covered` is the share of the last `revealed` known waits
-    within their bounds.
+    `bound_of` returns the bound of a job by its number, in seconds; None if the job got none. `covered` is the share of
+    the last `revealed` known waits within their bounds.
     """
 
     quantile: float
-    bounds: Mapping[int, int]
+    bound_of: Callable[[int], int | None]
     revealed: int
     covered: float
 

@@ -101,7 +101,7 @@ class WaitBounds(PredictingStage):
         if issued is None or issued.quantile != bound.quantile:
             return None
         waits = (
-            (self.time - job.since, issued.bounds.get(number))
+            (self.time - job.since, issued.bound_of(number))
             for number, job in self.jobs.waiting.items()
             if bound.queue is None or job.queue_number == bound.queue
         )

@@ -14,7 +14,7 @@ from tests.support.dashboard_store import Filled, chosen_for, questions, shown_t
 WIDTH = 1_280
 
 
-def drawing(filled: Filled, name: str, theme: str = "dark") -> dict[str, Any]:
+def drawing(filled: Filled, name: str) -> dict[str, Any]:
     """Return what `draw` of page.jsx takes: a dashboard as it opens at the time of its log."""
     start, end = shown_time(filled, name)
     at_once = {panel["id"] for panel in boards()[name]["panels"]}
@@ -23,7 +23,7 @@ def drawing(filled: Filled, name: str, theme: str = "dark") -> dict[str, Any]:
     chosen = chosen_for(filled, name) | days
     return {
         "title": boards()[name]["title"],
-        "theme": theme,
+        "theme": "dark",
         "width": WIDTH,
         "from": start * 1_000,
         "to": end * 1_000,

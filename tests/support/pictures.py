@@ -62,7 +62,6 @@ SHOWN = {
 }
 """Which code each picture shows."""
 
-HEIGHT = "document.body.scrollHeight"
 COLUMNS = 80
 WIDTH = 1_280
 SPEED = 20_000
@@ -123,7 +122,7 @@ def draw(name: str, typed: str, printed: str) -> None:
 
 async def photograph(page: Page, name: str, height: int) -> None:
     """Save the upper part of the page as it is shown."""
-    said = await page.call("Page.captureScreenshot", format="webp", quality=80, clip={
+    said = await page.call("Page.captureScreenshot", format="webp", quality=80, captureBeyondViewport=True, clip={
         "x": 0, "y": 0, "width": WIDTH, "height": height, "scale": 1,
     })  # fmt: skip
     (PICTURES / name).write_bytes(base64.b64decode(said["data"]))
@@ -186,15 +185,15 @@ async def dashboards(page: Page, folder: Path, plan: StackPlan) -> None:
     """Photograph each dashboard as Grafana's packages draw it: those of the present with the processes of a stack."""
     file = grafana.build_page(folder)
     now = int(time.time())
-    present = Filled(plan.make_servers()[-1], {}, (0, now), (now - MINUTES * 60, now))  # type: ignore[arg-type]
+    (of_stack,) = (server for server in plan.make_servers() if isinstance(server, VictoriaMetrics))
+    present = Filled(of_stack, {}, (0, now), (now - MINUTES * 60, now))
     with VictoriaMetrics(folder / "store", settings={"search.latencyOffset": "0s"}) as store:
         for filled in fill(store, JOBS, POLICIES):
             for name in boards():
                 board = drawing(present if name in OF_PROCESSES else filled, name)
-                for height in (900, 0):
-                    await page.look(WIDTH, dark=True, height=height or await page.evaluate(HEIGHT))
-                    await drawn(page, file, board)
-                await photograph(page, f"dashboard-{name}.webp", await page.evaluate(HEIGHT))
+                await drawn(page, file, board)
+                height = await page.evaluate("document.body.scrollHeight")
+                await photograph(page, f"dashboard-{name}.webp", height)
 
 
 async def main() -> None:
@@ -218,6 +217,7 @@ async def main() -> None:
                     typed = "shadowtime watch decisions --count 24"
                     draw("watch.svg", typed, told(*typed.split()[1:], f"--{bus}"))
                     shadowed(plan, real)
+                    await page.look(WIDTH, dark=True)
                     await dashboards(page, folder, plan)
             finally:
                 run.kill()

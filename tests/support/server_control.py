@@ -1,4 +1,4 @@
-"""What tests do with servers besides starting and stopping them: pause them, and let VictoriaMetrics show samples."""
+"""Control of servers beyond start and stop: tests pause them, and let VictoriaMetrics show its samples."""
 
 import os
 import signal

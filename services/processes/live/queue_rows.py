@@ -99,7 +99,7 @@ def naming(view: LiveView, job_id: NamesJob, sees: Sees) -> NamesJob:
 
 def dated(starts: StartOutlook, unix_start: int) -> StartOutlook:
     """Return an outlook whose times are Unix seconds."""
-    times = {name: getattr(starts, name) for name in ("expected", "earliest", "latest", "by_95", "passed")}
+    times = {name: getattr(starts, name) for name in StartOutlook.model_fields if name != "source"}
     return starts.model_copy(update={name: unix_start + time for name, time in times.items() if time is not None})
 
 

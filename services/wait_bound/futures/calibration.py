@@ -78,7 +78,7 @@ class JudgedFutures:
 
     def issued(self) -> IssuedBounds:
         """Return the bounds of the waiting jobs."""
-        return IssuedBounds(self._quantile, self._bounds, self._coverage.revealed, self._coverage.share)
+        return IssuedBounds(self._quantile, self._bounds.get, self._coverage.revealed, self._coverage.share)
 
     def learn(self, job_number: int, wait: int) -> tuple[Coverage, ...]:
         """Learn the wait of a job in seconds. Return the coverage message that is due, if any."""

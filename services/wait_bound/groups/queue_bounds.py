@@ -290,11 +290,13 @@ class QueueBounds:
         settings = self._settings
         if grouping not in self._coverage or settings.published_side == "lower":
             return None
-        at = self._computed.index(grouping)
-        bounds = {number: (issued.stated or issued.bounds)[at] for number, issued in self._open.items()}
-        known = {number: bound for number, bound in bounds.items() if bound is not None}
-        coverage = self._coverage[grouping]
-        return IssuedBounds(settings.quantile, known, coverage.revealed, coverage.share)
+        at, coverage = self._computed.index(grouping), self._coverage[grouping]
+
+        def bound_of(number: int) -> int | None:
+            issued = self._open.get(number)
+            return None if issued is None else (issued.stated or issued.bounds)[at]
+
+        return IssuedBounds(settings.quantile, bound_of, coverage.revealed, coverage.share)
 
     def reveal(self, job: JobSubmitted, wait: int) -> Updates:
         """Learn the wait in seconds of a job that starts. Return the messages that follow from it."""

@@ -167,8 +167,9 @@ def test_what_the_waiting_jobs_say_of_a_bound_is_counted_by_their_own_bounds(key
     beyond = 0
     for at, event in enumerate(events(400)):
         for bound in push(run, next(sequence), event).wait_bounds:
+            assert isinstance(event, JobSubmitted)
             if bound.bound is not None:
-                own[event.job_number, bound.grouping, bound.queue] = bound.bound  # type: ignore[union-attr]
+                own[event.job_number, bound.grouping, bound.queue] = bound.bound
         if at % 20:
             continue
         stage: Any = run.handler
