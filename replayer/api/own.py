@@ -149,7 +149,7 @@ class FunctionPolicy(Policy):
             raise SettingsError(
                 f"{type(self).__name__} starts jobs on {needed} processors, and {free} are free; return fewer rows"
             )
-        return start_heads(queue, rows.tolist(), len(rows))
+        return start_heads(queue, rows.tolist())
 
 
 def _rows(name: str, returned: Any, jobs: int) -> Integers:

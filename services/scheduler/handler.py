@@ -12,7 +12,7 @@ import numpy as np
 
 from shadowtime.services.scheduler.forecasting import SchedulerState, starts_within, why_none
 from shadowtime.services.scheduler.history import DecisionHistory
-from shadowtime.services.scheduler.policy import Output
+from shadowtime.services.scheduler.policy import Output, within_limit
 from shadowtime.services.scheduler.pool_scheduler import TOO_FEW, PoolScheduler
 from shadowtime.services.scheduler.probabilistic import PassState
 from shadowtime.services.scheduler.registry import POLICIES
@@ -252,15 +252,12 @@ class Scheduler(StageHandler):
         return envelope
 
     def on_scheduling_point(self, envelope: Envelope, point: SchedulingPoint) -> Envelope:
-        """Replace the scheduling point by a `Decided` with the decisions of all pools, in pool order.
-
-        Once there are `MAX_STARTS` decisions, the remaining pools are cut short.
-        """
+        """Replace the scheduling point by a `Decided` with the decisions of all pools, in pool order."""
         decisions = self.pools[0].decide(point)
         for pool in self.pools[1:]:
-            enough = len(decisions) >= MAX_STARTS
-            more = [CutShort(by="starts", left=len(pool.queue))] if enough else pool.decide(point)
-            decisions = [*decisions, *more]
+            decisions = [*decisions, *pool.decide(point)]
+        if len(decisions) > MAX_STARTS:
+            decisions = within_limit(decisions, sum(len(pool.queue) for pool in self.pools))
 
         answer = decided(point.time, decisions) if decisions else construct_unchecked(Decided, time=point.time)
         self.passes.decide(answer, obeyed=self.opened.obeys(point.time))
@@ -309,7 +306,7 @@ def decided(time: int, decisions: Sequence[Output]) -> Decided:
     point, the earliest time counts.
     """
     starts = [decision for decision in decisions if type(decision) is Start]
-    if len(starts) == len(decisions) <= MAX_STARTS:  # the usual case: starts alone
+    if len(starts) == len(decisions):  # the usual case: starts alone
         return construct_unchecked(Decided, time=time, starts=tuple(starts))
     sorted_: dict[type, list[Any]] = {Start: [], Kill: [], Evaluated: [], CutShort: [], Chosen: [], Again: []}
     for decision in decisions:

@@ -147,15 +147,22 @@ def start(queue: Queue, row: int, reason: Reason) -> Start:
     )
 
 
-def start_heads(queue: Queue, rows: Sequence[int], heads: int) -> list[Start | CutShort]:
-    """Return the starts of the first `heads` jobs in `rows`, which fit together; a `CutShort` beyond `MAX_STARTS`.
+def start_heads(queue: Queue, rows: Sequence[int]) -> list[Start]:
+    """Return the starts of the jobs in `rows`, rows of the queue that fit together."""
+    return [start(queue, row, FITS_NOW) for row in rows]
 
-    `rows` are rows of the queue in the order of service; at least `heads` of them.
+
+def within_limit(decisions: Sequence[Output], waiting: int) -> Sequence[Output]:
+    """Return the decisions of a pass with its first `MAX_STARTS` starts.
+
+    If there are more starts, a `CutShort` has the number of jobs that still wait, of `waiting` before the pass.
     """
-    starts: list[Start | CutShort] = [start(queue, row, FITS_NOW) for row in rows[: min(heads, MAX_STARTS)]]
-    if heads > MAX_STARTS:
-        starts.append(CutShort(by="starts", left=len(queue) - MAX_STARTS))
-    return starts
+    starts = [at for at, decision in enumerate(decisions) if type(decision) is Start]
+    beyond = set(starts[MAX_STARTS:])
+    if not beyond:
+        return decisions
+    kept = [decision for at, decision in enumerate(decisions) if at not in beyond]
+    return [*kept, CutShort(by="starts", left=waiting - MAX_STARTS)]
 
 
 def backfilled(head: int, shadow_time: int, extra: int, now: int, expected_end: int) -> Backfilled:

@@ -67,8 +67,7 @@ class CutShort(FrozenModel):
 
     `by` is the limit that was reached. If it is `walks`, `left` candidates were not evaluated: plain EASY decided on
     them by their requests. If it is `depth`, `left` waiting jobs were not planned, moved or tried. If it is `starts`,
-    the pass started the maximum number of jobs. The next pass continues with the `left` jobs that this pass did not
-    reach.
+    the pass started the maximum number of jobs, and `left` jobs still wait. The next pass continues.
     """
 
     by: Literal["walks", "depth", "starts"]

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from shadowtime.services.scheduler import FITS_NOW, MAX_STARTS, Policy, PolicySettings, Queue, Running, start
+from shadowtime.services.scheduler import FITS_NOW, Policy, PolicySettings, Queue, Running, start
 from shadowtime.shared.messages import Start
 
 
@@ -26,7 +26,7 @@ class FirstFit(Policy):
         """Return the jobs that start now; `free` is below zero when the machine has shrunk."""
         starts: list[Start] = []
         for row in range(len(queue)):
-            if queue.processors[row] <= free and len(starts) < MAX_STARTS:
+            if queue.processors[row] <= free:
                 starts.append(start(queue, row, FITS_NOW))
                 free -= int(queue.processors[row])
             elif now - queue.submit_time[row] >= self._patience:

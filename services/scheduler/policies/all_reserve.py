@@ -16,7 +16,7 @@ from shadowtime.services.scheduler.ordering import AS_QUEUE, OrderedPlanSettings
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.settings import Forecast
 from shadowtime.services.scheduler.tables import Queue, Running
-from shadowtime.services.scheduler.work_limits import MAX_STARTS, PLANNED
+from shadowtime.services.scheduler.work_limits import PLANNED
 from shadowtime.shared.bounds import MAX_LIVE_JOBS
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import ClusterOpened, CutShort, Reserved, Start
@@ -102,10 +102,8 @@ class AllReserve(Policy):
         )
         starts: list[Start | CutShort] = [
             start(queue, int(in_turn[turn]), FITS_NOW if turn == at else RESERVED)
-            for at, turn in enumerate(rows[:MAX_STARTS].tolist())
+            for at, turn in enumerate(rows.tolist())
         ]
-        if len(rows) > MAX_STARTS:
-            starts.append(CutShort(by="starts", left=len(rows) - MAX_STARTS))
         if planned < len(queue):
             starts.append(CutShort(by="depth", left=len(queue) - planned))
         return starts

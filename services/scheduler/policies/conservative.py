@@ -24,7 +24,7 @@ from shadowtime.services.scheduler.policies.shapes import Mode, Shapes
 from shadowtime.services.scheduler.policies.trial_runs import Suspended, Trials
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.tables import Queue, Running, expected_ends
-from shadowtime.services.scheduler.work_limits import MAX_STARTS, PLANNED
+from shadowtime.services.scheduler.work_limits import PLANNED
 from shadowtime.shared.bounds import MAX_LIVE_JOBS
 from shadowtime.shared.kernels import IntegerCube, Integers, IntegerTable
 from shadowtime.shared.messages import (
@@ -174,10 +174,8 @@ class Conservative(Policy):
                 self.settings.test_runs,
             ),
         )
-        trials = list(phases.tried(later, MAX_STARTS - min(len(rows), MAX_STARTS)))
-        starts: list[Start | CutShort] = [phases.started(row) for row in rows[:MAX_STARTS].tolist()]
-        if len(rows) > MAX_STARTS:
-            trials.append(CutShort(by="starts", left=len(rows) - MAX_STARTS))
+        trials = list(phases.tried(later))
+        starts: list[Start | CutShort] = [phases.started(row) for row in rows.tolist()]
         if planned.left:
             trials.append(CutShort(by="depth", left=planned.left))
         return starts + trials

@@ -31,9 +31,8 @@ from shadowtime.services.scheduler.tables import (
     WaitingTable,
     expected_ends,
 )
-from shadowtime.services.scheduler.work_limits import MAX_STARTS
 from shadowtime.shared.kernels import Integers, easy_pass, kernel
-from shadowtime.shared.messages import ClusterOpened, CutShort, Start
+from shadowtime.shared.messages import ClusterOpened, Start
 
 
 @kernel
@@ -137,7 +136,7 @@ class Easy(InOrder, Policy):
         """Return the name of the order of the queue: the policy's own name if a subclass overrides `rows`."""
         return self.name if self.own_rows else super().named_order()
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Start | CutShort]:
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start]:
         """Return the starts of one pass: heads that fit, then backfilled candidates."""
         if not len(queue) or free < queue.least:  # the common case
             return []
@@ -177,16 +176,12 @@ class Easy(InOrder, Policy):
         shadow_time: int,
         extra: int,
         accepted: Integers,
-    ) -> Sequence[Start | CutShort]:
-        starts: list[Start | CutShort] = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)]]
-        allowed = MAX_STARTS - len(starts)
+    ) -> list[Start]:
+        starts: list[Start] = [start(queue, row, FITS_NOW) for row in served[:heads]]
         if len(accepted):
             head = int(queue.job_number[served[heads]])
-            ahead = [served[place] for place in accepted[:allowed].tolist()]
+            ahead = [served[place] for place in accepted.tolist()]
             starts += backfills(now, queue, ahead, run_times, head, shadow_time, extra)
-
-        if heads + len(accepted) > MAX_STARTS:
-            starts.append(CutShort(by="starts", left=heads + len(accepted) - MAX_STARTS))
         return starts
 
 

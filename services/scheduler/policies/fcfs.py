@@ -7,7 +7,7 @@ from shadowtime.services.scheduler.policy import Policy, start_heads
 from shadowtime.services.scheduler.settings import ForecastSettings
 from shadowtime.services.scheduler.tables import Queue, Running, fitting_together
 from shadowtime.shared.kernels import Integers
-from shadowtime.shared.messages import CutShort, Start
+from shadowtime.shared.messages import Start
 
 
 class Fcfs(Policy):
@@ -30,7 +30,7 @@ class Fcfs(Policy):
         """Return the rows of the queue in order of submission."""
         return np.arange(len(queue))
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start]:
         """Return the starts at the front of the queue, up to the first job that does not fit."""
         heads = fitting_together(running.free(free), queue.sizes)
-        return start_heads(queue, range(heads), heads)
+        return start_heads(queue, range(heads))

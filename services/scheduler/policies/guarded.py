@@ -19,9 +19,8 @@ from shadowtime.services.scheduler.ordering import BypassedWork, OrderedSettings
 from shadowtime.services.scheduler.policy import FITS_NOW, GOOD_PREDICTOR, Policy, backfilled, backfills, start
 from shadowtime.services.scheduler.settings import unless_default
 from shadowtime.services.scheduler.tables import Queue, Running, expected_ends
-from shadowtime.services.scheduler.work_limits import MAX_STARTS
 from shadowtime.shared.kernels import Floats, Integers
-from shadowtime.shared.messages import CapacityChanged, ClusterOpened, CutShort, Event, Start
+from shadowtime.shared.messages import CapacityChanged, ClusterOpened, Event, Start
 
 NO_KEYS: Floats = np.empty(0)
 Guard = Annotated[float, Field(ge=0)]
@@ -52,12 +51,12 @@ def held(now: int, running: Running) -> HeldResources:
     return HeldResources(running.sizes, expected_ends(now, running.jobs(on_requests=True)))
 
 
-def decisions_of(now: int, queue: Queue, planned: Integers, result: Pass) -> list[Start | CutShort]:
+def decisions_of(now: int, queue: Queue, planned: Integers, result: Pass) -> list[Start]:
     """Return the starts of a pass. The reason of each start names the job that must not be delayed, if any."""
-    starts: list[Start | CutShort] = []
+    starts: list[Start] = []
     due, room = result.eldest
     rows, reasons = result.places.tolist(), result.reasons
-    for row, reason in zip(rows[:MAX_STARTS], reasons.tolist(), strict=False):
+    for row, reason in zip(rows, reasons.tolist(), strict=True):
         if reason == FITS:
             starts.append(start(queue, row, FITS_NOW))
         elif reason == BEFORE_ELDEST:
@@ -69,11 +68,8 @@ def decisions_of(now: int, queue: Queue, planned: Integers, result: Pass) -> lis
         times = queue.requested_time if result.strict else planned
         head = int(queue.job_number[result.head])
         shadow_time, extra = result.shadow
-        ahead = behind[: MAX_STARTS - len(starts)]
-        starts += backfills(now, queue, ahead, times, head, shadow_time, int(extra[0]))
+        starts += backfills(now, queue, behind, times, head, shadow_time, int(extra[0]))
 
-    if len(rows) > MAX_STARTS:
-        starts = [*starts[:MAX_STARTS], CutShort(by="starts", left=len(rows) - MAX_STARTS)]
     return starts
 
 
@@ -98,7 +94,7 @@ class GuardedPass:
         machine: int,
         work: Floats,
         promised: float = math.inf,
-    ) -> list[Start | CutShort]:
+    ) -> list[Start]:
         """Return the starts of a pass.
 
         Parameters
@@ -166,7 +162,7 @@ class Guarded(Policy):
             self.processors = event.processors
         self.overtaken.observe(event)
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start]:
         """Return the starts of one pass."""
         work = self.overtaken.of(queue, running)
         return self.one_pass.starts(now, queue, running, free, self.processors, work)

@@ -78,19 +78,19 @@ class IdleProcessors:
         self.rule = rule
         self.work = 0
 
-    def tried(self, rows: Integers, most: int) -> Iterator[Start | CutShort]:
+    def tried(self, rows: Integers) -> Iterator[Start | CutShort]:
         """Yield the trials of waiting jobs in the holes of the plan, in order. A trial has the first shape of its job.
 
-        There are at most `most` trials, and jobs are examined for at most `work_limits.PLANNED` steps. If a limit is
-        reached, the last item is a `CutShort` with the number of jobs left.
+        Jobs are examined for at most `work_limits.PLANNED` steps. If this limit is reached, the last item is a
+        `CutShort` with the number of jobs left.
         """
         if self.rule.speculate == "no" and not self.rule.test_runs:
             return
         for looked_at, row in enumerate(rows.tolist()):
             if self.free[0] <= 0:
                 return
-            if most <= 0 or self.work > PLANNED:
-                yield CutShort(by="depth" if most > 0 else "starts", left=len(rows) - looked_at)
+            if self.work > PLANNED:
+                yield CutShort(by="depth", left=len(rows) - looked_at)
                 return
             self.work += EACH_JOB
             number = int(self.queue.job_number[row])
@@ -119,7 +119,6 @@ class IdleProcessors:
                     kept = Suspended(at, size_there, run_time, guaranteed, int(self.planned.shapes[row]))
 
                 self.trials.decided(number, trial, kept)
-                most -= 1
                 reason = Speculated(
                     hole=hole if hole <= MAX_DURATION else None, attempt=known.attempts + 1, test_run=trial.test_run
                 )

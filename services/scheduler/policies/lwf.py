@@ -9,7 +9,7 @@ from shadowtime.services.scheduler.policy import Policy, start_heads
 from shadowtime.services.scheduler.settings import PlanSettings
 from shadowtime.services.scheduler.tables import Queue, Running, fitting_together
 from shadowtime.shared.kernels import Integers
-from shadowtime.shared.messages import CutShort, Start
+from shadowtime.shared.messages import Start
 
 
 def by_work(queue: Queue, *, on_requests: bool = False) -> Integers:
@@ -53,10 +53,10 @@ class Lwf(Policy):
         """Return the rows of the queue, least work first."""
         return by_work(queue, on_requests=self.on_requests)
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start]:
         """Return the starts of the jobs of least work, up to the first that does not fit."""
         if free <= 0 or not len(queue):
             return []
         rows = by_work(queue, on_requests=self.on_requests)
         heads = fitting_together(running.free(free), queue.sizes[rows])
-        return start_heads(queue, rows[:heads].tolist(), heads)
+        return start_heads(queue, rows[:heads].tolist())

@@ -99,10 +99,8 @@ class BackfillPass:
 
     def run(self, rows: Integers) -> list[Output]:
         """Return the decisions about candidates, given as rows of the queue in the order of submission."""
-        while len(rows):
+        while len(rows) and self.busy.started <= MAX_STARTS:
             self.work_left -= EACH_RUNNING * len(self.busy.numbers) + len(rows)
-            if self.busy.started == MAX_STARTS:
-                return [*self.decisions, CutShort(by="starts", left=len(rows))]
             if self.work_left < 0:
                 return self._as_easy(rows if self.ordered else rows[self._order(rows)])
 
@@ -268,11 +266,6 @@ class BackfillPass:
         requested = self.queue.requested_time
         shadow_time, extra = self._shadow()
         accepted = backfilled_rows(self.now, self.idle, shadow_time, extra, self.queue.sizes, requested, rows).tolist()
-
-        allowed = MAX_STARTS - self.busy.started
         head = self.head, shadow_time, int(extra[0])
-        self.decisions += backfills(self.now, self.queue, accepted[:allowed], requested, *head)
-        if len(accepted) > allowed:
-            left = len(rows) - rows.tolist().index(accepted[allowed])
-            self.decisions.append(CutShort(by="starts", left=left))
+        self.decisions += backfills(self.now, self.queue, accepted, requested, *head)
         return [*self.decisions, CutShort(by="walks", left=len(rows))]

@@ -19,7 +19,6 @@ from shadowtime.services.scheduler.probabilistic.settings import ProbabilisticSe
 from shadowtime.services.scheduler.tables import Queue, Running, front
 from shadowtime.shared.messages import (
     ClusterOpened,
-    CutShort,
     Event,
     SchedulingPoint,
 )
@@ -76,8 +75,8 @@ class Probabilistic(InOrder, Policy):
         idle, sizes = running.free(free), queue.sizes
         order = self.ordering.rows(now, queue)
         heads, candidates = front(idle, sizes, order)
-        starts: list[Output] = [*start_heads(queue, order[:heads].tolist(), heads)]
-        if heads == len(queue) or (starts and isinstance(starts[-1], CutShort)):
+        starts: list[Output] = [*start_heads(queue, order[:heads].tolist())]
+        if heads == len(queue):
             return starts
 
         # Backfill behind the first job that does not fit.

@@ -11,14 +11,12 @@ from shadowtime.services.scheduler.slurm.fairshare import NOBODY
 from shadowtime.services.scheduler.slurm.priority import WAITING, KnownJob, Priorities
 from shadowtime.services.scheduler.slurm.settings import SlurmSettings
 from shadowtime.services.scheduler.tables import Queue, Running
-from shadowtime.services.scheduler.work_limits import MAX_STARTS
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.messages import (
     Again,
     CapacityChanged,
     ClusterOpened,
-    CutShort,
     Event,
     JobChanged,
     JobEnded,
@@ -171,7 +169,7 @@ class Slurm(Policy):
         self.priorities = first.priorities
         self.priorities.grow(self.processors)
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Start | CutShort | Again]:
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Start | Again]:
         """Return the starts of the passes that are due, and the time of the next pass that could start a job."""
         self.priorities.advance_pass(now)
         if self.calculations < self.priorities.calculations:
@@ -184,7 +182,7 @@ class Slurm(Policy):
             self.times.moved = True
         self.cooling = cooling
         main, full, backfill = self.times.due(now)
-        starts: list[Start | CutShort | Again] = []
+        starts: list[Start | Again] = []
         if not len(queue) or free <= 0:
             self.times.done(now, main=main, full=full, backfill=backfill)
             self.times.pass_requested = False
@@ -207,9 +205,6 @@ class Slurm(Policy):
             begun += more
 
         self.times.done(now, main=main, full=full, backfill=backfill, started=bool(begun))
-        if len(begun) > MAX_STARTS:
-            del starts[MAX_STARTS:], begun[MAX_STARTS:]
-            starts.append(CutShort(by="starts", left=len(candidates) - MAX_STARTS))
         left = running.free(free) - sum((trial.size for trial in begun), np.zeros(queue.sizes.shape[1], dtype=np.int64))
         waits = np.ones(len(queue), dtype=np.bool_)
         waits[[trial.row for trial in begun]] = False

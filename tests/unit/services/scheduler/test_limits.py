@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from shadowtime.services.scheduler import policy as heads
-from shadowtime.services.scheduler import work_limits
+from shadowtime.services.scheduler import handler, work_limits
+from shadowtime.services.scheduler import policy as scheduler_policy
 from shadowtime.services.scheduler.forecasting import by_reservation as placing
 from shadowtime.services.scheduler.forecasting import forecaster
 from shadowtime.services.scheduler.forecasting import kernels as run_ahead
-from shadowtime.services.scheduler.policies import all_reserve, conservative, easy
+from shadowtime.services.scheduler.policies import all_reserve, conservative
 from shadowtime.services.scheduler.policies import idle_processors as phases
 from shadowtime.services.scheduler.probabilistic import backfill_pass
 from shadowtime.services.scheduler.probabilistic.acceptance import TOO_MUCH, WORK_PER_STEP, evaluate_candidates
@@ -43,6 +43,14 @@ def crowded(policy: str, running: int, waiting: int, processors: int = 10_000) -
             ),
             FORETOLD,
         )
+    return told
+
+
+def eight_jobs(policy: str) -> Told:
+    """Return a scheduler of an idle machine, for which all of eight jobs are small."""
+    told = Told(processors=10, policy=policy)
+    for number in range(8):
+        told.tell(JobSubmitted(time=0, job_number=number, requested_processors=1, requested_time=100))
     return told
 
 
@@ -100,26 +108,34 @@ def test_a_pass_of_an_ordinary_machine_is_not_cut_short() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "module"),
+    "policy",
     [
-        *(("fcfs", heads), ("lwf", heads), ("easy", easy), ("easy-sjbf", easy), ("wfp", easy)),
-        *(("all-reserve", all_reserve), ("conservative", conservative), ("probabilistic", heads)),
+        *("fcfs", "lwf", "easy", "easy-sjbf", "wfp", "all-reserve", "conservative", "probabilistic", "guarded"),
+        *("tuned", "conservative:speculate=expected,test_runs=yes"),
     ],
 )
-def test_no_more_jobs_start_at_once_than_a_message_can_tell_of(
-    policy: str, module: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MAX_STARTS", 3)
-    told = Told(processors=10, policy=policy)
-    for number in range(8):
-        told.submit(number, 1, 100)
+def test_no_more_jobs_start_at_once_than_a_message_can_tell_of(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (scheduler_policy, handler):
+        monkeypatch.setattr(module, "MAX_STARTS", 3)
+    told = eight_jobs(policy)
     event = decided(told, 0)
     assert [each.job_number for each in event.starts] == [0, 1, 2]
-    assert event.cut_short is not None
-    assert event.cut_short[0].by == "starts"
+    assert event.cut_short == (CutShort(by="starts", left=5),)
     for each in event.starts:
         told.start(each.job_number, 1)
     assert [each.job_number for each in decided(told, 0).starts] == [3, 4, 5]
+
+
+def test_slurm_starts_jobs_beyond_the_limit_at_its_next_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (scheduler_policy, handler):
+        monkeypatch.setattr(module, "MAX_STARTS", 3)
+    told = eight_jobs("slurm")
+    event = decided(told, 0)
+    assert event.cut_short == (CutShort(by="starts", left=5),)
+    for each in event.starts:
+        told.start(each.job_number, 1)
+    told.end(event.starts[0].job_number, 60)
+    assert len(decided(told, 60).starts) == 3
 
 
 @pytest.mark.parametrize(
