@@ -81,9 +81,11 @@ def published(masses: Masses) -> tuple[float, ...]:
     >>> import numpy as np
     >>> published(np.array([0.0, 1 / 3, 2 / 3, 0.0]))
     (0.0, 0.333333, 0.666667)
+    >>> published(np.zeros(3))
+    ()
     """
     rounded: list[float] = masses.round(DIGITS).tolist()
-    while not rounded[-1]:
+    while rounded and not rounded[-1]:
         rounded.pop()
     return tuple(rounded)
 

@@ -13,7 +13,7 @@ CORRECTIONS: dict[str, tuple[int, ...]] = {
 """Corrections of an outlived prediction, in seconds beyond the prediction, by the policy's `fallback`.
 
 Each correction replaces the one before it (Gaussier 2015). `incremental` has the corrections of EASY++ (Tsafrir 2007,
-section 5). After the last correction, the job is assumed to run to its request."""
+section 5). After the last correction, the job is expected to run to its adjusted request (`expected_ends`)."""
 
 
 GRACE = 300
