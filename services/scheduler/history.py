@@ -1,7 +1,7 @@
-"""The scheduler's history of a run: reasons of starts, refused candidates, predicted starts, ended jobs."""
+"""The scheduler's history of a run: reasons of starts, refused candidates, heads, predicted starts, ended jobs."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter
@@ -63,6 +63,8 @@ class DecisionHistory:
         self.reasons: dict[int, tuple[int, Reason]] = {}
         """Time and reason of the decision to start a job, or of the first advice to start it, by job number."""
         self.refused: dict[int, deque[Refusal]] = {}
+        self.named: dict[int, None] = {}
+        """Jobs that decisions named as the head, and that have not started since; the last named is the last."""
         self.promises: dict[int, StartPredictions] = {}
         self.ended: dict[int, EndedJob] = {}
 
@@ -85,8 +87,11 @@ class DecisionHistory:
         for start in decided.starts:
             if obeyed or start.job_number not in self.reasons:
                 self.reasons[start.job_number] = decided.time, start.reason
+            if (head := getattr(start.reason, "head", None)) is not None:
+                self._name(head)
         self.starting = {start.job_number for start in decided.starts} if obeyed else set()
         for tried in decided.evaluated:
+            self._name(tried.head)
             for at in range(len(tried.job_numbers) - tried.accepted):
                 mended = None if tried.recalibrated is None else tried.recalibrated[at]
                 number, risks = tried.job_numbers[at], (tried.probabilities[at], tried.bounds[at], mended)
@@ -95,9 +100,14 @@ class DecisionHistory:
                     refusals = self.refused[number] = deque(maxlen=KEPT)
                 refusals.append(Refusal(decided.time, tried.head, tried.needed, *risks))
 
+    def named_head(self, waiting: Collection[int]) -> int | None:
+        """Return which of these waiting jobs the last decision named as the head; None if none. O(named jobs)."""
+        return next((number for number in reversed(self.named) if number in waiting), None)
+
     def start(self, started: JobStarted) -> None:
-        """Drop the refusals of a job that has started."""
+        """Drop the refusals of a job that has started. It is no longer a head."""
         self.starting.discard(started.job_number)
+        self.named.pop(started.job_number, None)
         self.refused.pop(started.job_number, None)
 
     def end(self, ended: JobEnded, started: JobStarted, job: JobSubmitted) -> None:
@@ -119,8 +129,12 @@ class DecisionHistory:
     def forget(self, number: int) -> None:
         """Drop everything about a job that was withdrawn."""
         self.starting.discard(number)
-        for kept in (self.reasons, self.refused, self.promises):
+        for kept in (self.reasons, self.refused, self.named, self.promises):
             kept.pop(number, None)
+
+    def _name(self, head: int) -> None:
+        self.named.pop(head, None)
+        self.named[head] = None
 
     def snapshot(self) -> dict[str, Any]:
         """Return the history as plain values."""
@@ -128,6 +142,7 @@ class DecisionHistory:
             "starting": sorted(self.starting),
             "reasons": [[number, time, reason.model_dump()] for number, (time, reason) in self.reasons.items()],
             "refused": [[number, [list(refusal) for refusal in refusals]] for number, refusals in self.refused.items()],
+            "named": list(self.named),
             "told": [[number, *promise] for number, promise in self.promises.items()],
             "ended": [[number, *job] for number, job in self.ended.items()],
         }
@@ -140,6 +155,7 @@ class DecisionHistory:
             number: deque((Refusal(*values) for values in refusals), maxlen=KEPT)
             for number, refusals in state["refused"]
         }
+        self.named = dict.fromkeys(state["named"])
         self.promises = {
             number: StartPredictions(forecast, _pairs(futures), _pairs(bounds), site)
             for number, forecast, futures, bounds, site in state["told"]

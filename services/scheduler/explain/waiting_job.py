@@ -33,6 +33,8 @@ class ServiceOrder:
     heads: int
     """Number of jobs, from the first on, that fit together into the free resources. A pass would start them."""
     job_numbers: Integers
+    first: int | None
+    """Number of the job that starts once it fits: the first that does not fit now; None if unknown."""
 
     @cached_property
     def places(self) -> dict[int, int]:
@@ -63,7 +65,7 @@ class ServiceOrder:
 
 
 class RoomAhead(NamedTuple):
-    """When a waiting job fits by the expected ends of running jobs, None if never; and whether it then goes first."""
+    """When a waiting job fits by the expected ends of running jobs, None if never; and whether it then starts."""
 
     fits_at: int | None
     goes_first: bool
@@ -81,8 +83,12 @@ def line_of(pool: PoolScheduler, now: int, passes: DecisionHistory) -> ServiceOr
         busy.add(np.flatnonzero(starts))
         rows = rows[~starts[rows]]
 
-    heads = fitting_together(idle, queue.sizes[rows])
-    return ServiceOrder(rows, served is not None, idle, busy, heads, queue.job_number[rows])
+    heads, job_numbers = fitting_together(idle, queue.sizes[rows]), queue.job_number[rows]
+    if served is None:
+        first = passes.named_head(set(job_numbers.tolist()))
+    else:
+        first = int(job_numbers[heads]) if heads < len(rows) else None
+    return ServiceOrder(rows, served is not None, idle, busy, heads, job_numbers, first)
 
 
 def waiting(
@@ -121,7 +127,7 @@ def waiting(
             job_numbers=tuple(line.job_numbers[: min(at, MAX_NAMED_JOBS)].tolist()),
         ),
         "refused": refused_of(pool, number, passes),
-        "room": RoomAhead(line.fits_at(size), goes_first=line.known and at == line.heads),
+        "room": RoomAhead(line.fits_at(size), goes_first=number == line.first),
     }
     if what_if is not None and number in what_if.started:
         return fields | {"waits_for": "pass"}

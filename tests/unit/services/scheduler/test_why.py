@@ -20,7 +20,7 @@ from shadowtime.shared.messages.envelope import (
     JobSubmitted,
     SchedulingPoint,
 )
-from shadowtime.shared.messages.explanation import Explanation
+from shadowtime.shared.messages.explanation import Explanation, StartOutlook
 from shadowtime.shared.messages.machine_capacity import Pool
 from shadowtime.shared.stages.stage import StageRun
 from shadowtime.shared.text.explanations import sentences_of
@@ -271,6 +271,21 @@ def test_a_rule_of_its_own_is_told_as_such() -> None:
         "The policy serves the queue by a rule of its own. Came before it: 1 job, which requests 8 procs in all: 2."
         in (sentences_of(explained(run, 3)))
     )
+
+
+@pytest.mark.parametrize("policy", ["guarded", "tuned"])
+def test_the_head_that_a_decision_named_starts_once_it_fits(policy: str) -> None:
+    """These policies serve the queue by a rule of their own."""
+    events = submitted(1, 6), SchedulingPoint(time=0), started(1, 6), submitted(2, 8, 5), SchedulingPoint(time=5)
+    assert explained(told(*events, policy=policy), 2).starts == StartOutlook()
+    later = submitted(3, 1, 6, requested_time=60), SchedulingPoint(time=6), started(3, 1, 6)
+    run = told(*events, *later, policy=policy)
+    assert explained(run, 2).starts == StartOutlook(source="releases", expected=3600)
+    assert isinstance(run.handler, Explaining)
+    run.push(Envelope(run="r", sequence=9, event=JobEnded(time=60, job_number=1, run_time=60)))
+    assert run.handler.passes.named == {2: None}
+    run.push(Envelope(run="r", sequence=10, event=started(2, 8, 60)))
+    assert run.handler.passes.named == {}
 
 
 def test_what_is_kept_is_let_go_of() -> None:
