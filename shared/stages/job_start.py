@@ -23,7 +23,7 @@ EARLY, LIKELY = 0.1, 0.9
 ALMOST_SURE = 0.95
 """Probability of a start before `StartOutlook.by_95`."""
 
-INTERVAL = (EARLY, LIKELY, ALMOST_SURE)
+SHARES = (EARLY, 0.5, LIKELY, ALMOST_SURE)
 
 
 class StartPredictions(NamedTuple):
@@ -111,11 +111,12 @@ def expected_start(
     """
     waited = now - since
     floor = max(now, fits_at or now)
-    source, expected = _expected(now, since, predicted, floor, first=goes_first and fits_at is not None)
-    quantiles, waits = predicted.futures, waits_given(predicted.futures, waited, INTERVAL)
-    if waits[0] is None:
-        quantiles, waits = predicted.bounds, waits_given(predicted.bounds, waited, INTERVAL)
-    earliest, latest, by_95 = (_after(since, wait) for wait in waits)
+    by_forecast, by_bounds = (waits_given(table, waited, SHARES) for table in (predicted.futures, predicted.bounds))
+    first = goes_first and fits_at is not None
+    medians = by_forecast[1], by_bounds[1]
+    source, expected = ("releases", floor) if first else _expected(now, since, predicted, floor, medians)
+    quantiles, waits = (predicted.bounds, by_bounds) if by_forecast[0] is None else (predicted.futures, by_forecast)
+    earliest, _, latest, by_95 = (None if wait is None else since + wait for wait in waits)
     if quantiles and (len(quantiles) == 1 or expected is None) and since + quantiles[-1][1] > now:
         latest = since + quantiles[-1][1]
     if latest is not None and len(quantiles) == 1 and quantiles[0][0] == ALMOST_SURE:
@@ -138,19 +139,16 @@ def expected_start(
 
 
 def _expected(
-    now: int, since: int, predicted: StartPredictions, floor: int, *, first: bool
+    now: int, since: int, predicted: StartPredictions, floor: int, medians: tuple[int | None, int | None]
 ) -> tuple[StartSource | None, int | None]:
-    if first:
-        return "releases", floor
-    median = wait_given(predicted.futures, now - since, 0.5)
+    median, bound = medians
     if median is None and predicted.forecast is not None and since + predicted.forecast > now:
         median = predicted.forecast
     if median is not None:
         return "forecast", max(since + median, floor)
     if predicted.site is not None and predicted.site > now:
         return "site", predicted.site
-    median = wait_given(predicted.bounds, now - since, 0.5)
-    return (None, None) if median is None else ("bounds", max(since + median, floor))
+    return (None, None) if bound is None else ("bounds", max(since + bound, floor))
 
 
 def _past(now: int, since: int, predicted: StartPredictions) -> Iterable[int]:
@@ -160,10 +158,6 @@ def _past(now: int, since: int, predicted: StartPredictions) -> Iterable[int]:
         waits.append(predicted.forecast)
     starts = [since + wait for wait in waits] + ([] if predicted.site is None else [predicted.site])
     return (start for start in starts if start <= now)
-
-
-def _after(since: int, wait: int | None) -> int | None:
-    return None if wait is None else since + wait
 
 
 # Whether the waiting jobs contradict a bound on waits.
