@@ -93,7 +93,7 @@ def up(
                 start_new_session=True,
             )
     except OSError as error:
-        raise ServerError(f"cannot write {folder}: {error}") from error
+        raise ServerError(f"{folder}: cannot start the stack: {error}; try another one with --folder") from error
 
     try:
         wait_until_healthy(supervisor, folder)
