@@ -83,6 +83,8 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
     except _interruptions():
         _interrupted(interrupted)
     except OSError as error:
+        if error.filename is not None:  # an error of standard output names no file
+            _fail(f"{os.fsdecode(error.filename)}: {error.strerror}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discard buffered output
         if isinstance(error, BrokenPipeError):
             sys.exit(0)

@@ -73,7 +73,7 @@ def supervisor_of(folder: Path) -> int | None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 return int(file.read() or 0) or None
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         pass
 
     return None

@@ -1,0 +1,16 @@
+"""What a command says about an error that it did not expect."""
+
+from pathlib import Path
+
+import pytest
+
+from shadowtime.shared.cli.command_line import run_app
+
+
+def test_an_error_about_a_file_names_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log"
+    path.write_text("")
+    with pytest.raises(SystemExit) as ended:
+        run_app(lambda: (path / "of").read_text())
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"error: {path / 'of'}: Not a directory\n"
