@@ -65,7 +65,7 @@ def read_clusters(
 ) -> list[Cluster]:
     """Return the named traces, and report the jobs left out.
 
-    Raise `SettingsError` if two have the same log and machine size.
+    Raise `SettingsError` if two have the same log and machine size; other errors are those of `read_cluster`.
     """
     clusters = [read_cluster(text, preparation, say, mode) for text in texts]
     require_different(
@@ -79,7 +79,15 @@ def read_clusters(
 
 
 def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None], mode: str) -> Cluster:
-    """Return the trace named as `FILE` or `FILE@PROCESSORS`, and report the jobs left out."""
+    """Return the trace named as `FILE` or `FILE@PROCESSORS`, and report the jobs left out.
+
+    Raises
+    ------
+    TraceError
+        If the log cannot be read, or no job of it can be replayed.
+    SettingsError
+        If an option does not apply to the log, or is out of its range.
+    """
     path, size = split_size(text)
     workload, notes = _prepared(Path(path), preparation, size, recorded=not SOURCES[mode].closed_loop)
     name = workload.name
@@ -140,7 +148,10 @@ def split_size(text: str) -> tuple[str, int | None]:
 
 
 def parse_capacity(text: str) -> CapacityChanged:
-    """Return the capacity change of a text `SECONDS:PROCESSORS`."""
+    """Return the capacity change of a text `SECONDS:PROCESSORS`.
+
+    Raise `SettingsError` if it has another form, or a number is out of range.
+    """
     time, _, processors = text.partition(":")
     if not (_NUMBER.match(time) and _NUMBER.match(processors)):
         raise SettingsError(f"--capacity {quote(text)}: expected SECONDS:PROCESSORS")
@@ -152,12 +163,15 @@ def parse_capacity(text: str) -> CapacityChanged:
 
 
 def parse_changes(texts: Iterable[str]) -> tuple[CapacityChanged, ...]:
-    """Return the changes of a machine's size in order of time."""
+    """Return the changes of a machine's size in order of time. Raise `SettingsError` if one is invalid."""
     return tuple(sorted(map(parse_capacity, texts), key=lambda change: change.time))
 
 
 def parse_pace(text: str, sleep: Callable[[float], None]) -> Pace | None:
-    """Return the pace of `--speed`; None for `max`, as fast as possible."""
+    """Return the pace of `--speed`; None for `max`, as fast as possible.
+
+    Raise `SettingsError` if the text is neither `max` nor a number of at least `MIN_FACTOR`.
+    """
     if text == "max":
         return None
     try:
@@ -172,6 +186,8 @@ def parse_pace(text: str, sleep: Callable[[float], None]) -> Pace | None:
 
 def parse_speedup(text: str) -> SpeedUp | None:
     """Return the speedup model of moldable jobs; None for constant efficiency.
+
+    Raise `SettingsError` if the text is not the SPEC of a model.
 
     >>> parse_speedup("amdahl:serial=0.1")
     Amdahl(kind='amdahl', serial=0.1)
@@ -189,7 +205,10 @@ def parse_speedup(text: str) -> SpeedUp | None:
 
 
 def parse_wait_bound(texts: Sequence[str] | None, mode: str) -> str:
-    """Return the full SPEC of the wait bound, by default `bmbp` if jobs start as recorded."""
+    """Return the full SPEC of the wait bound, by default `bmbp` if jobs start as recorded.
+
+    Raise `SettingsError` if there are several texts, or the text is not the SPEC of a wait bound.
+    """
     if texts and len(texts) > 1:
         raise SettingsError(f"--wait-bound: expected one, found {len(texts)}: {', '.join(texts)}")
     default = DEFAULTS["wait-bound"] if SOURCES[mode].closed_loop else "bmbp"
@@ -203,6 +222,8 @@ def configurations(
 
     A closed-loop source makes one pass over the trace for each policy. Any other source has only its own schedule. It
     makes one pass for each predictor or adjustment to score.
+
+    Raise `SettingsError` if a SPEC is invalid, if two passes would be equal, or if `mode` accepts only one of them.
     """
     if SOURCES[mode].closed_loop:
         for option, values in (("--runtime", runtimes), ("--adjustment", adjustments)):

@@ -1,4 +1,4 @@
-"""Options of every command that reads logs, for information that an accounting file or a table lacks."""
+"""Options of commands that read logs: how a file is read, what it lacks, and which jobs count."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -74,7 +74,7 @@ class ReadingOptions:
 
 
 def reading_of(options: ReadingOptions) -> "Reading":
-    """Return the options for reading accounting files and tables."""
+    """Return the options for reading accounting files and tables. Raise `SettingsError` if one is invalid."""
     with lasting_imports():
         from shadowtime.shared.accounting import Reading
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from shadowtime.shared.cli import ROOT, run_app
 from shadowtime.shared.errors import ShadowtimeError
-from shadowtime.shared.quoting import one_line
+from shadowtime.shared.quoting import one_line, quote
 
 IMAGE = re.compile(r"^\s*(?:image:|FROM)\s+(?!shadowtime)([a-z0-9][a-z0-9._/:-]*):\$\{(\w+)(?::-[^}]*)?\}", re.M)
 """An image from a registry and the variable of its version. Images with names that begin with `shadowtime` are built
@@ -23,6 +23,8 @@ here and are not matched."""
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 SECONDS = 60.0
+MAX_SHOWN = 300
+"""Number of the last characters of skopeo's errors that are shown."""
 
 
 class PinError(ShadowtimeError):
@@ -63,6 +65,8 @@ def images() -> dict[str, str]:
 def version(env: str, variable: str) -> tuple[str, str]:
     """Return the tag and the digest of an image's version; the digest is empty if it is not pinned.
 
+    Raise `PinError` if `env` has no line for the variable.
+
     >>> version("REDIS_VERSION=7.4", "REDIS_VERSION"), version("REDIS_VERSION=7.4@sha256:0", "REDIS_VERSION")
     (('7.4', ''), ('7.4', 'sha256:0'))
     """
@@ -73,7 +77,10 @@ def version(env: str, variable: str) -> tuple[str, str]:
 
 
 def resolve(image: str) -> str:
-    """Return the current digest of an image's tag. For an image of several architectures it covers all of them."""
+    """Return the current digest of an image's tag. For an image of several architectures it covers all of them.
+
+    Raise `PinError` if skopeo is not on PATH, fails, or does not answer within `SECONDS`.
+    """
     command = ["skopeo", "inspect", "--no-tags", "--format", "{{.Digest}}", f"docker://{image}"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603
@@ -82,9 +89,17 @@ def resolve(image: str) -> str:
     except subprocess.TimeoutExpired as error:
         raise PinError(f"skopeo found no digest of {image} within {SECONDS:.0f} s") from error
 
+    return digest_in(done, image)
+
+
+def digest_in(done: subprocess.CompletedProcess[str], image: str) -> str:
+    """Return the digest of an image that skopeo has printed. Raise `PinError` if skopeo failed or printed none."""
+    if done.returncode:
+        reason = done.stderr.strip()[-MAX_SHOWN:] or f"it ended with status {done.returncode}"
+        raise PinError(f"skopeo found no digest of {image}: {reason}")
     digest = done.stdout.strip()
-    if done.returncode or not DIGEST.fullmatch(digest):
-        raise PinError(f"skopeo found no digest of {image}: {(done.stderr or digest).strip()[-300:]}")
+    if not DIGEST.fullmatch(digest):  # `stderr` may have a warning, which is not the reason
+        raise PinError(f"skopeo found no digest of {image}: expected sha256:…, found {quote(digest)}")
     return digest
 
 

@@ -39,7 +39,10 @@ class StartAccuracy(NamedTuple):
 def measure_start_accuracy(
     policy: str, workload: Workload, ours: Integers, stepped: Integers, of: Flags | None = None
 ) -> StartAccuracy:
-    """Return the accuracy of free-running and stepped starts. `of` selects jobs; None selects all."""
+    """Return the accuracy of free-running and stepped starts. `of` selects jobs; None selects all.
+
+    Raise `TraceError` if no job is selected.
+    """
     rows = np.ones(len(ours), dtype=np.bool_) if of is None else of
     if not rows.any():
         raise TraceError(f"{workload.name}: no job is left to compare; lower --after")

@@ -41,7 +41,7 @@ Happening = tuple[int, int, int]
 
 
 def events_of(workload: Workload) -> Iterator[Happening]:
-    """Yield recorded submissions, at which jobs are predicted, and ends."""
+    """Yield `PREDICTED` for each recorded submission and `ENDED` for each recorded end, in order of time."""
     numbers = {int(job_number): row for row, job_number in enumerate(workload.columns["job_number"])}
     for events in iter(Recorded(workload).next_instant, ()):
         for event in events:

@@ -120,6 +120,15 @@ def read_log(
 def stated_reading(arguments: ReadingArguments) -> Reading:
     """Return the options for reading accounting files and tables.
 
+    Raises
+    ------
+    TypeError
+        If there is no option of the name of an argument.
+    SettingsError
+        If the value of an option is invalid.
+
+    Examples
+    --------
     >>> stated_reading({"columns": {"submit": "t"}, "fields": ["a", "b"]}).fields
     ('a', 'b')
     """

@@ -18,7 +18,7 @@ from shadowtime.replayer.comparison import (
     replay_schedule,
     wait_bound_rows,
 )
-from shadowtime.replayer.logs import SHAPES, Workload, columns_replayed, described, perturbed
+from shadowtime.replayer.logs import SHAPES, Workload, columns_of_workload, described, perturbed
 from shadowtime.replayer.report import by_user, tail_mean
 from shadowtime.shared.errors import ReplayError, ShadowtimeError
 from shadowtime.shared.messages import (
@@ -186,7 +186,7 @@ def _whole(cell: Cell, plan: RunPlan) -> tuple[Figures, RunResult, RunRecord]:
         **dict(figures(result, queue_names(Path(cell.log.path)))),
         **delays.figures(),
         **dict(workload_figures(plan.workload)),
-        **{f"log.{name}": value for name, value in described(columns_replayed(plan.workload)).items()},
+        **{f"log.{name}": value for name, value in described(columns_of_workload(plan.workload)).items()},
     }
     return of_events, result, record
 

@@ -50,7 +50,15 @@ if TYPE_CHECKING:
 
 
 def compare_logs(options: Options) -> None:
-    """Replay every log under every configuration, then write and print the results."""
+    """Replay every log under every configuration, then write and print the results.
+
+    Raises
+    ------
+    SettingsError
+        If an option is invalid, or options exclude each other.
+    TraceError
+        If a log cannot be read, or no job of it can be replayed.
+    """
     chosen = configurations(options.mode, _policies(options), options.runtime, options.adjustment)
     baseline = baseline_of([label for label, _ in chosen], options.baseline)
     bounder = parse_wait_bound(options.wait_bound, options.mode)
@@ -156,7 +164,10 @@ def _policies(options: Options) -> list[str]:
 
 
 def read_stream_settings(transport: str, run: str | None, flags: Sequence[str] | None) -> "Settings | None":
-    """Return the settings of a replay over Kafka; None for an embedded replay."""
+    """Return the settings of a replay over Kafka; None for an embedded replay.
+
+    Raise `SettingsError` if an embedded replay has a name or flags, or if a flag is invalid.
+    """
     if transport == "kafka":
         from shadowtime.shared.streaming import read_settings
 

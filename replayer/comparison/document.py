@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.replayer.comparison.plan import RunPlan, RunResult
-from shadowtime.replayer.logs import columns_replayed, lacks_of, overlaps
+from shadowtime.replayer.logs import columns_of_workload, lacks_of, overlaps
 from shadowtime.services.catalogue import spelled_out
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError
@@ -190,7 +190,7 @@ def _portfolio(result: RunResult) -> dict[str, Any]:
 
 def _oddities(plan: RunPlan) -> dict[str, Any]:
     """Return the facts that the log lacks, and the recorded starts at which too many processors were in use."""
-    columns = columns_replayed(plan.workload)
+    columns = columns_of_workload(plan.workload)
     return {
         "lacks": [lack._asdict() for lack in lacks_of(columns, plan.workload.stated_columns)],
         "overlaps": []

@@ -127,6 +127,8 @@ class KafkaRun:
         """Yield the topic and envelope of every answer, for ever. This includes the answers to an earlier process.
 
         Only final scores are parsed. Other scores have the envelope None.
+
+        Raise `ReplayError` if the run is not connected.
         """
         if self._feed is None:
             raise ReplayError(f"run {self._run!r} is not connected")

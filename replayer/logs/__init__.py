@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shadowtime.replayer.logs.perturbed_copies import perturbed
     from shadowtime.replayer.logs.quality import (
         columns_of,
-        columns_replayed,
+        columns_of_workload,
         lacks_of,
         oddities_of,
         overlaps,

@@ -113,8 +113,12 @@ def lacks_of(columns: Columns, stated_columns: Collection[str] = ()) -> list[Lac
     ]
 
 
-def columns_replayed(workload: Workload) -> dict[str, Integers]:
-    """Return the columns of the jobs that a replay uses. `requested_memory` of SWF is named `memory`."""
+def columns_of_workload(workload: Workload) -> dict[str, Integers]:
+    """Return the columns of a workload by the names of a log.
+
+    Both columns of processors have the sizes that the replay uses. If `memory` is missing, the `requested_memory` of
+    SWF takes its place, which a replay does not use.
+    """
     columns = dict(workload.columns)
     if "memory" not in columns and "requested_memory" in workload.unused:
         columns["memory"] = workload.unused["requested_memory"]

@@ -259,7 +259,10 @@ def table_of(columns: Mapping[str, Integers]) -> Integers:
 
 
 def write_jobs(file: BinaryIO, header: Mapping[str, str], table: Integers, *, compressed: bool) -> None:
-    """Write a trace into an open file as `write_swf` does, `BLOCK` jobs at a time."""
+    """Write a trace into an open file as `write_swf` does, `BLOCK` jobs at a time.
+
+    Raise `ValueError` if `table` does not have the shape (n, 18).
+    """
     if table.ndim != 2 or table.shape[1] != len(FIELDS):
         raise ValueError(f"expected a table of shape (n, {len(FIELDS)}), found {table.shape}")
     packed = zlib.compressobj(6, wbits=zlib.MAX_WBITS | 16) if compressed else None  # 9: 3 % less, time doubled

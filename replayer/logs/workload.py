@@ -246,7 +246,15 @@ def none_left(workload: Workload) -> TraceError:
 
 
 def machine_of(trace: Trace, processors: int | None) -> int:
-    """Return the size of the machine of a replay, in processors. Raise as `prepare` does."""
+    """Return the size of the machine of a replay, in processors.
+
+    Raises
+    ------
+    SettingsError
+        If `processors` is out of its range, or the log has pools.
+    TraceError
+        If neither `processors` nor the log states the size.
+    """
     if processors is not None and trace.pools is not None:
         raise SettingsError(
             f"processors {processors}: the pools of {trace.name} give its processors already; leave this out"
@@ -274,9 +282,11 @@ def selected(
     recorded: bool,
     keeps_all: bool = False,
 ) -> Workload:
-    """Return the jobs of a trace that can be replayed, as `prepare` does. Raise no error if no job is left.
+    """Return the jobs of a trace that can be replayed, as `prepare` does. There may be none.
 
     `keeps_all` keeps jobs without a request, for `requests` that do not need one.
+
+    Raise `SettingsError` if an option is out of its range.
     """
     options = ("oversized", oversized, Oversized), ("requests", requests, Requests), ("sizes", sizes, Sizes)
     for option, value, known in options:

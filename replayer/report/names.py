@@ -76,7 +76,10 @@ def _policies(document: Document) -> dict[str, str]:
 
 
 def _kinds(document: Document) -> dict[str, dict[str, str]]:
-    """Return the short names of predictors and of schemes, by SPEC: the part before `(`, with a number if shared."""
+    """Return the short name of each SPEC, for the kinds `predictor` and `scheme`.
+
+    A short name is the part before `(`. It has a number if several SPECs of its kind have the same part.
+    """
     return {
         kind: numbered({row[kind]: _head(row[kind]) for row in document[key]}, " ")
         for kind, key in (("predictor", "run_time_predictions"), ("scheme", "walltime_adjustments"))

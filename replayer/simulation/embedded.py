@@ -97,7 +97,10 @@ class EmbeddedReplay:
         return self._pending[0].time if self._pending else self.source.next_time()
 
     def run_to_end(self) -> Envelope:
-        """Process all remaining events, and return the last envelope, which has the scores."""
+        """Process all remaining events, and return the last envelope, which has the scores.
+
+        Raise `ReplayError` if there is no event, or a stage rejects one.
+        """
         while self.step():
             pass
         if self.last is None:

@@ -34,7 +34,7 @@ def seconds_of_history(text: str) -> int:
 
 
 def words_of(command: str) -> tuple[str, ...]:
-    """Return the words of a command.
+    """Return the words of a command. Raise `SettingsError` if a quotation mark or an escape is not closed.
 
     >>> words_of("ssh -p 2222 'login node'")
     ('ssh', '-p', '2222', 'login node')

@@ -57,7 +57,10 @@ async def stored_parts(readers: Sequence[tuple[str, RedisReader]], run: str) -> 
 async def going_on(
     settings: Settings, readers: Sequence[tuple[str, RedisReader]], run: str, parts: Sequence[StoredPart]
 ) -> str | None:
-    """Return why a run counts as live: a process claims it, or its last event is recent. None if it is not live."""
+    """Return why a run counts as live: a process claims it, or its last event is recent. None if it is not live.
+
+    Raise `BusError` if Kafka cannot be used.
+    """
     for owner, reader in readers:
         if owner in ("follow", "shadow") and (holder := await reader.holder(run)) is not None:
             return f"{quote(holder.decode(errors='replace').rpartition(' ')[0])} publishes it"

@@ -304,6 +304,13 @@ def decided(time: int, decisions: Sequence[Output]) -> Decided:
 
     If several pools have chosen a configuration, the last one is reported. If several ask for another scheduling
     point, the earliest time counts.
+
+    Raises
+    ------
+    TypeError
+        If a decision has an unknown type.
+    ValueError
+        If there are too many decisions, or the earliest requested scheduling point is not after `time`.
     """
     starts = [decision for decision in decisions if type(decision) is Start]
     if len(starts) == len(decisions):  # the usual case: starts alone

@@ -77,7 +77,10 @@ class WaitsByGroup:
                 yield group
 
     def largest(self) -> Iterator[tuple[str, Owned]]:
-        """Yield the users and the accounts with the most ended jobs, by name."""
+        """Yield the `SHOWN_OWNERS` users with the most ended jobs, then as many accounts, each with its sums.
+
+        The name of an owner is its kind and number, such as `user 7`.
+        """
         for kind, owners in self.owners.items():
             for number, owned in nsmallest(SHOWN_OWNERS, owners.items(), key=lambda item: (-item[1].jobs, item[0])):
                 yield f"{kind} {number}", owned

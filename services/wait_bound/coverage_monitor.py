@@ -76,7 +76,7 @@ class LiveCoverage:
 
     @property
     def band(self) -> tuple[float, float]:
-        """Return the least and the largest expected share."""
+        """Return the least and the largest expected share; without waits, those of one wait."""
         return band(self._quantile, max(len(self._last), 1))
 
     def message(self, grouping: str, queue: int | None) -> Coverage:

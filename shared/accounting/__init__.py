@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         resources_of,
         sacct,
         sacct_rows,
+        unknown_state,
     )
     from shadowtime.shared.accounting.systems import (
         elasticsearch,

@@ -71,9 +71,10 @@ def outcome_masses(masses: Floats, limit: float) -> Floats:
 
 @kernel
 def limit_outcomes(masses: Floats, limit: float, at_limit: float) -> Floats:
-    """Return the mass of each outcome if the mass `at_limit` of an end at the limit is given.
+    """Return the mass of each outcome if an end at the limit has the mass `at_limit`; shape (bin of the limit + 2,).
 
-    The remaining mass in and above the limit's bin goes to an end in that bin before the limit.
+    `at_limit` counts at most as the mass in and above the limit's bin. The rest of that mass goes to an end in that bin
+    before the limit.
 
     >>> limit_outcomes(np.array([0.0, 0.0, 0.0, 0.5, 0.25, 0.25]), 1.8**3.5, 0.05).round(9).tolist()
     [0.0, 0.0, 0.0, 0.5, 0.45, 0.05]

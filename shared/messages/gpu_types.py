@@ -18,7 +18,7 @@ class GpuType(FrozenModel):
 
 
 def by_type(types: Sequence[str], gpus: Iterable[GpuType]) -> tuple[int, ...]:
-    """Return the GPUs of each of these types.
+    """Return the number of GPUs of each of these types; 0 for a type that `gpus` lacks.
 
     >>> by_type(("a100", "v100"), [GpuType(name="v100", gpus=2)])
     (0, 2)
@@ -28,7 +28,9 @@ def by_type(types: Sequence[str], gpus: Iterable[GpuType]) -> tuple[int, ...]:
 
 
 def of_types(types: Sequence[str], gpus: Iterable[int | None]) -> tuple[GpuType, ...] | None:
-    """Return the GPUs of each of these types as a message states them; None if there is no type.
+    """Return each of these types with its number of GPUs, in the form of a message; None if there is no type.
+
+    `gpus` has one number for each type. A number of None counts as 0.
 
     >>> of_types(("a100", "v100"), (0, 2)), of_types((), ())
     ((GpuType(name='a100', gpus=0), GpuType(name='v100', gpus=2)), None)

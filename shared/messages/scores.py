@@ -308,10 +308,10 @@ class MemberChange(FrozenModel):
 
 
 class PortfolioScores(FrozenModel):
-    """The changes of the deciding member of a portfolio, and the final results of all members over `jobs` jobs.
+    """The changes of the deciding member of a portfolio, and the results of all members at the last choice.
 
-    `members` has the results at the last choice, and is empty before the first choice. `left_out` counts the changes
-    beyond the maximum number.
+    `decides` is the member that decided last. `members` has the results over `jobs` jobs. Before the first choice it is
+    empty, and `jobs` is None. `left_out` counts the changes beyond the maximum number.
     """
 
     decides: Name

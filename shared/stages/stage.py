@@ -134,7 +134,10 @@ class StageRun:
         failed, failures = self.sequence, self.failures
         self.replay(snapshot, journal)
         if self.sequence != failed - 1:
-            raise SnapshotMismatch(f"{self.stage.name}: the journal ends at {self.sequence}, expected {failed - 1}")
+            raise SnapshotMismatch(
+                f"{self.stage.name}: the journal ends at sequence {self.sequence}; "
+                f"expected {failed - 1}, the last event before the failed one"
+            )
         self.sequence, self.failures = failed, failures + 1
 
     def replay(self, snapshot: bytes | None, journal: Iterable[bytes]) -> None:

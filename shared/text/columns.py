@@ -42,7 +42,7 @@ Measure = Callable[[str, Values], TableColumn]
 
 
 def times(heading: str, seconds: Values, like: Values = ()) -> TableColumn:
-    """Return a column of times in h, min or s. The lowest is marked as the best.
+    """Return a column of times in h, min or s. The lowest is marked as the best, unless all are equal.
 
     The unit suits the longest time in `seconds` and `like`. So columns that are compared get the same unit.
 
@@ -56,7 +56,9 @@ def times(heading: str, seconds: Values, like: Values = ()) -> TableColumn:
 
 
 def seconds(heading: str, values: Values) -> TableColumn:
-    """Return a column of times in seconds. The lowest is marked as the best. Means have at least one decimal place.
+    """Return a column of times in seconds. The lowest is marked as the best, unless all are equal.
+
+    Means have at least one decimal place.
 
     >>> seconds("longest", [940000, 298080]).cells
     ['940,000', '298,080']
@@ -66,7 +68,7 @@ def seconds(heading: str, values: Values) -> TableColumn:
 
 
 def numbers(heading: str, values: Values, digits: int = 2) -> TableColumn:
-    """Return a column of figures without a unit. The lowest figure is marked as the best.
+    """Return a column of figures without a unit. The lowest figure is marked as the best, unless all are equal.
 
     >>> numbers("slowdown", [47.04, 54.72]).cells
     ['47.04', '54.72']
@@ -75,7 +77,9 @@ def numbers(heading: str, values: Values, digits: int = 2) -> TableColumn:
 
 
 def shares(heading: str, values: Values, *, best: Best = max) -> TableColumn:
-    """Return a column of shares in per cent. The highest is marked as the best, unless `best` is another function.
+    """Return a column of shares in per cent. The highest is marked as the best, unless all are equal.
+
+    With `best` another function, the share that it returns is marked.
 
     >>> shares("at once", [0.5, 0.375]).cells
     ['50.0', '37.5']

@@ -45,7 +45,10 @@ class StackState:
 
 @contextmanager
 def hold_lock(folder: Path) -> Iterator[None]:
-    """Hold the lock of a stack. The kernel releases it when the process ends, even after a kill."""
+    """Hold the lock of a stack. The kernel releases it when the process ends, even after a kill.
+
+    Raise `ServerError` if another process holds the lock for `LOOK_SECONDS`.
+    """
     with (folder / "lock").open("a+") as file:
         deadline = time.monotonic() + LOOK_SECONDS
         while True:

@@ -91,17 +91,17 @@ class Access:
 
     @property
     def authority(self) -> Path:
-        """The certificate authority (PEM)."""
+        """The file with the certificate of the authority (PEM). `prepare` makes it if `tls` is set."""
         return self.folder / "ca.pem"
 
     @property
     def certificate(self) -> Path:
-        """The certificate of the servers (PEM)."""
+        """The file with the certificate of the servers (PEM). `prepare` makes it if `tls` is set."""
         return self.folder / "server.pem"
 
     @property
     def key(self) -> Path:
-        """The key of the servers' certificate (PEM)."""
+        """The file with the key of the servers' certificate (PEM). `prepare` makes it if `tls` is set."""
         return self.folder / "server.key"
 
     def context(self) -> ssl.SSLContext | None:

@@ -28,7 +28,7 @@ HEAD = (
 
 
 def kafka_version() -> str:
-    """Return the version of Kafka that pom.xml pins."""
+    """Return the version of Kafka that pom.xml pins. Raise `ServerError` if it pins none."""
     match = re.search(r"<kafka\.version>([^<]+)</kafka\.version>", POM.read_text())
     if match is None:
         raise ServerError(f"{POM}: the property kafka.version is missing")

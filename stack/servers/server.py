@@ -170,7 +170,10 @@ class Server(ABC):
         return None if self._process is None else self._process.poll()
 
     def start(self, *, wait: bool = True) -> None:
-        """Start the server with its existing data. With `wait`, wait until the server answers."""
+        """Start the server with its existing data. With `wait`, wait until the server answers.
+
+        Raise `ServerError` if it runs already, its program or a port is not available, or it does not answer in time.
+        """
         if self.running:
             raise ServerError(f"{self.name} at {self.address} is running already")
         self._release()

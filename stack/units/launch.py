@@ -47,7 +47,10 @@ def compile_kernels() -> None:
 
 
 def start(plan: StackPlan, name: str) -> None:
-    """Become a server of the plan. A process beside it reports when the server is ready."""
+    """Become a server of the plan. A process beside it reports when the server is ready.
+
+    Raise `ServerError` if the plan has no server called `name`.
+    """
     server = next((server for server in plan.make_servers() if server.name == name), None)
     if server is None:
         raise ServerError(f"unknown server {name!r}; expected kafka, redis or victoria-metrics")
@@ -96,7 +99,7 @@ def notify(message: str) -> None:
 
 
 def main() -> None:
-    """Prepare the stack or start a server, as the command line says."""
+    """Prepare the stack or start a server, as the command line says. Raise `ServerError` if it says neither."""
     logging.getLogger("aiokafka").setLevel(logging.ERROR)
     os.umask(OWNER_ONLY)
     match sys.argv[1:]:

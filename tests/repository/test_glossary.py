@@ -72,15 +72,3 @@ def test_scripts_have_no_such_names_either() -> None:
     for path in scripts:
         code = re.sub(r"^\s*(//|--).*|\s(//|-- ).*|\"[^\"]*\"|<!--.*?-->", "", path.read_text(), flags=re.MULTILINE)
         assert [line for line in code.splitlines() if words.search(line)] == [], path
-
-
-def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
-    """Not with a clause: `What …`, `Who …`, `Whose …`."""
-    clauses = [
-        f"{name(path)}:{node.lineno}"
-        for path in PATHS
-        for node in nodes(path)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        if re.match(r"(What|Whatever|Who|Whom|Whose|Whoever|Which)\b", node.value.value)
-    ]
-    assert clauses == []

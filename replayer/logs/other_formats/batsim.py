@@ -82,7 +82,10 @@ def _profiles_of(text: str) -> dict[str, Any]:
 
 
 def _job(values: Mapping[str, Any], run_time: int, unused: int) -> dict[str, int]:
-    """Return a job; `unused` is its number if its id has none."""
+    """Return a job; `unused` is its number if its id has none.
+
+    Raise `ValueError` if its time of submission, its size or its limit is not a number from 0 on.
+    """
     number = whole_number(str(values.get("id")).rpartition("!")[2])
     limit = UNKNOWN if values.get("walltime") in (None, -1) else whole_of(values, "walltime")
     return {
@@ -97,7 +100,7 @@ def _job(values: Mapping[str, Any], run_time: int, unused: int) -> dict[str, int
 def _run_time(profiles: Mapping[str, Any], name: str, depth: int = 0) -> int | None:
     """Return the run time in seconds that a profile states; None if it states none.
 
-    Raise `ValueError` if a delay is not a number.
+    Raise `ValueError` if a delay is missing, or if a delay or a number of repetitions is not a number from 0 on.
     """
     profile = profiles.get(name)
     if not isinstance(profile, dict) or depth > DEEPEST:

@@ -46,7 +46,7 @@ class ByRest:
         self.refused = 0
 
     async def load(self) -> Load | None:
-        """Return the load, from `diag`; None if access is denied."""
+        """Return the load, from `diag`; None if access is denied. Raise `FollowError` if there is no valid answer."""
         try:
             path, statistics = await self._get("slurm", "diag", "statistics")
         except FollowError as error:
@@ -59,7 +59,10 @@ class ByRest:
         return slurm_json.load_of(statistics, self._server.user)
 
     async def machine(self) -> SlurmNodes:
-        """Return the nodes and tiers, from `nodes` and `partitions`."""
+        """Return the nodes and tiers, from `nodes` and `partitions`.
+
+        Raise `FollowError` if there is no valid answer.
+        """
         _, partitions = await self._rows("slurm", "partitions")
         path, nodes = await self._rows("slurm", "nodes")
         rows = slurm_json.sinfo_rows(nodes, partitions)
@@ -69,7 +72,7 @@ class ByRest:
             raise _with_path(path, error) from None
 
     async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
-        """Return the observations of `jobs`."""
+        """Return the observations of `jobs`. Raise `FollowError` if there is no valid answer."""
         path, jobs = await self._rows("slurm", "jobs")
         try:
             return jobs_of(slurm_json.squeue_rows(jobs), machine)
@@ -77,7 +80,10 @@ class ByRest:
             raise _with_path(path, error) from None
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
-        """Return the observations of slurmdb. `jobs` are queried one by one, as 22.05 accepts no list."""
+        """Return the observations of slurmdb. `jobs` are queried one by one, as 22.05 accepts no list.
+
+        Raise `FollowError` if there is no valid answer.
+        """
         rows: list[dict[str, Any]] = []
         path = ""
         if numbers := list(jobs):

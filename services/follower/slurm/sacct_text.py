@@ -43,7 +43,10 @@ def _framed(path: Path, end: str) -> Iterator[list[str]]:
                 at += count
             del fields[:at]
     if fields or rest not in ("", "\n"):
-        raise FollowError("sacct: its output is cut off")
+        raise FollowError(
+            f"sacct: expected {count} fields in each row, then a line break; found {len(fields)} fields at the end, "
+            f"then {quote(rest)}; its output is cut off"
+        )
 
 
 def _row(fields: Sequence[str]) -> list[str]:

@@ -117,11 +117,14 @@ def observations_of(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int])
 def rows_of(text: str, end: str) -> Iterator[dict[str, str]]:
     """Yield the fields of each job in the output of `squeue`. Of a job name, only the first line counts.
 
-    Raise `FollowError` if the output is cut off.
+    Raise `FollowError` if the output is cut off, or has other fields than `FIELDS`.
     """
     fields, count = text.split(end), len(FIELDS)
     if text and (len(fields) % count != 1 or fields[-1] != "\n"):
-        raise FollowError("squeue: its output is cut off, or has other fields than requested")
+        raise FollowError(
+            f"squeue: expected {count} fields for each job, then a line break; found {len(fields) - 1} fields, then "
+            f"{quote(fields[-1])}; its output is cut off, or has other fields than requested"
+        )
     for at in range(0, len(fields) - 1, count):
         values = fields[at : at + count]
         if at and not values[0].startswith("\n"):
@@ -249,7 +252,8 @@ def tiers_of(rows: Iterable[Sequence[str]]) -> dict[str, int]:
 def node_rows(text: str) -> list[list[str]]:
     """Return the rows in the output of sinfo. Raise `FollowError` if it is cut off, or lacks fields."""
     if text and not text.endswith("\n"):
-        raise FollowError("sinfo: its output is cut off")
+        last = quote(text.rpartition("\n")[2])
+        raise FollowError(f"sinfo: expected a line break at the end, found {last}; its output is cut off")
     rows = [line.split("|") for line in text.splitlines()]
     for fields in rows:
         if len(fields) < len(NODE_FIELDS):

@@ -121,7 +121,10 @@ def answer_table(question: Question, answer: Answer) -> Table:
 
 
 def _outwaited(count: int | None, waiting: int) -> str:
-    """Return how many of the waiting jobs have waited longer than a bound; red from a share of `HIGH` on."""
+    """Return the cell with the number of waiting jobs that have waited longer than a bound.
+
+    The number is red if it is at least the share `HIGH` of `waiting`. The cell of an unknown number (None) is `-`.
+    """
     if count is None:
         return "-"
     return f"[red]{count:,}[/red]" if count >= HIGH * waiting else f"{count:,}"

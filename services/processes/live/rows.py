@@ -119,7 +119,7 @@ class Block(NamedTuple):
 class Picture:
     """The picture of the last day: ended jobs, the rows of running jobs, and the number of waiting jobs over time.
 
-    O(1) an event, amortised.
+    O(1) for an event, amortised. An end adds the cost of `PictureRows`.
 
     `time` is the time at which the run began, and `processors` the size of its machine.
     """

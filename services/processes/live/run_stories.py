@@ -1,4 +1,7 @@
-"""The live page's state of one run, updated by its envelopes; sans-I/O, of bounded size, O(1) an event."""
+"""The live page's state of one run, updated by its envelopes; without I/O and of bounded size.
+
+The cost of an event is linear in the size of its envelope. If a job gets or frees rows, `PictureRows` adds its cost.
+"""
 
 import re
 from bisect import bisect_left

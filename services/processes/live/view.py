@@ -105,7 +105,15 @@ class LiveRuns:
         return {"runs": runs, "behind": sum(self.behind.values()), "run": chosen_run, **shown}
 
     def view(self, name: str) -> LiveView:
-        """Return the view of a run that is remembered."""
+        """Return the view of a run that is remembered.
+
+        Raises
+        ------
+        KeyError
+            If no run of that name is remembered.
+        TypeError
+            If the run has not been opened.
+        """
         view = self._runs[name].handler
         if not isinstance(view, LiveView):
             raise TypeError(f"run {name!r} has not been opened")

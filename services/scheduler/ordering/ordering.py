@@ -107,7 +107,10 @@ class Ordering:
         return np.concatenate((rows[:heads], behind[~first[behind]]))
 
     def keys(self, key: Key, now: int, queue: Queue) -> Floats:
-        """Return the sort key of each job, in order of submission. The smallest key is served first."""
+        """Return the sort key of each job, in order of submission. The smallest key is served first.
+
+        Raise `ValueError` if `key` does not return one value for each job.
+        """
         waiting = WaitingColumns(now, queue, self.by, self.measures, self.chance)
         values = np.asarray(key(waiting), dtype=np.float64)
         if values.shape != (len(queue),):  # a plug-in may return another shape; kernels read one key for each job

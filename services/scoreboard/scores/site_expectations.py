@@ -107,10 +107,11 @@ class Expectations:
         table: Table,
         usual: int,
     ) -> None:
-        """Add a job that started.
+        """Add a job that started at `start` after `wait` seconds.
 
-        `first` and `last` are the site's first and last expected start. `forecast`, `bound` and `table` are our own
-        predictions, and `usual` is the median of the last known waits, all at submission.
+        `first` and `last` are the site's first and last expected start. The other values are as of the job's
+        submission. `forecast` is our forecast of the wait in seconds, and `usual` is the median of the last known waits
+        in seconds. `forecast` or `bound` is None, and `table` is empty, if we predicted nothing of its kind.
         """
         words = {"first": first, "last": last}
         for name, word in words.items():

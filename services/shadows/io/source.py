@@ -187,7 +187,10 @@ class ShadowSource:
         return self.twin.decides and self._answered < self._point
 
     def next_instant(self) -> Sequence[Event]:
-        """Return the events of the next instant, without the events that the log has already."""
+        """Return the events of the next instant, without the events that the log has already.
+
+        Raise `FollowError` if the log has another event in the place of one of these.
+        """
         fresh = []
         for event in self.twin.next_instant():
             if isinstance(event, SchedulingPoint):

@@ -97,6 +97,8 @@ class Grouping:
         """Recut the ranges from known waits, and replay the waits. O(n log n) in the waits.
 
         `values` has the value of the job of each wait. Both arrays have shape (waits,), oldest first.
+
+        Raise `TypeError` if the ranges of the grouping are fixed.
         """
         if self.cut is None:
             raise TypeError(f"the ranges of grouping {self.name} are fixed")

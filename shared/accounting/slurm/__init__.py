@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         limit_of,
         resources_of,
         state_in,
+        unknown_state,
     )
 
 __getattr__ = lazy_exports(__name__)

@@ -69,6 +69,7 @@ from shadowtime.shared.accounting.slurm.sacct_values import (
     span,
     state_in,
     types_in,
+    unknown_state,
     whole,
 )
 from shadowtime.shared.errors import SettingsError, TraceError
@@ -291,7 +292,12 @@ class SacctColumns:
     def require(self, names: Sequence[str], values: Sequence[str]) -> None:
         """Check that fields with these names make jobs. `values` are those of the first row, for the message.
 
-        Raise `TraceError` if a field is missing.
+        Raises
+        ------
+        SettingsError
+            If the user names a field that is not there.
+        TraceError
+            If a field is missing.
         """
         spelled = {name.lower(): name for name in names}
         mapping = dict(self._reading.columns)
@@ -426,8 +432,7 @@ class SacctColumns:
             texts, codes = kept.columns["State"].coded
             for code, state in enumerate(map(state_in, texts)):
                 if state not in STATES and state not in GOING_ON:
-                    reason = f"State {quote(state)} is not known"
-                    unknown |= dict.fromkeys(np.flatnonzero(codes == code).tolist(), reason)
+                    unknown |= dict.fromkeys(np.flatnonzero(codes == code).tolist(), unknown_state("State", state))
         for name in REPLACED["job_number"]:
             if name in kept.columns and not kept.columns[name].is_plain:
                 for at, text in kept.columns[name].containing("E+"):

@@ -7,6 +7,7 @@ from shadowtime.shared.accounting import NO_LIMIT, NO_VALUE, UNKNOWN, count_of, 
 from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION, MAX_NAME_LENGTH
 from shadowtime.shared.cluster import KILLED, LIMIT, RESIZED
 from shadowtime.shared.messages import MAX_GPU_TYPES, OR, GpuType
+from shadowtime.shared.quoting import quote
 
 STATES = {
     "COMPLETED": 1,
@@ -135,6 +136,15 @@ def limit_of(text: str) -> int | None:
     if (minutes := whole_number(text)) is not None and text not in (NO_LIMIT, NO_VALUE):
         return min(60 * minutes, MAX_DURATION)
     return None if _FRACTION.match(text) else _minutes(text)
+
+
+def unknown_state(field: str, state: str) -> str:
+    """Return the reason why a row is odd whose `field` has a state that is neither in `STATES` nor in `GOING_ON`.
+
+    >>> unknown_state("State", "PONDERING")
+    "unknown State 'PONDERING'; expected a state of Slurm such as COMPLETED"
+    """
+    return f"unknown {field} {quote(state)}; expected a state of Slurm such as COMPLETED"
 
 
 def state_in(text: str) -> str:

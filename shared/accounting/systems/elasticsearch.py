@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from shadowtime.shared.accounting import GOING_ON, STATES, amount_of, resources_of
+from shadowtime.shared.accounting import GOING_ON, STATES, amount_of, resources_of, unknown_state
 from shadowtime.shared.accounting.instants import Instants, zone_of
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.lives import NOWHERE
@@ -12,7 +12,6 @@ from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Readin
 from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, date_of, text_of, whole_of
 from shadowtime.shared.accounting.systems.json_objects import json_keys, json_records
 from shadowtime.shared.bounds import MAX_DURATION
-from shadowtime.shared.quoting import quote
 
 NAME = "Slurm jobcomp/elasticsearch"
 
@@ -39,7 +38,7 @@ def read(path: Path, _: Reading) -> AccountingRows:
 def _job(instants: Instants, line: int, values: dict[str, Any]) -> JobRow:
     state = text_of(values, ["state"]).split(" ")[0]
     if state not in STATES.keys() | GOING_ON:
-        raise ValueError(f"unknown state {quote(state)}")
+        raise ValueError(unknown_state("state", state))
     submit, eligible, start, end = (
         date_of(values, name, instants) for name in ("@submit", "@eligible", "@start", "@end")
     )

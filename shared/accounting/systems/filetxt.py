@@ -4,13 +4,14 @@ import re
 from functools import partial
 from pathlib import Path
 
-from shadowtime.shared.accounting import GOING_ON, STATES, limit_of, resources_of
+from shadowtime.shared.accounting import GOING_ON, STATES, limit_of, resources_of, unknown_state
 from shadowtime.shared.accounting.instants import Instants, zone_of
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.lives import NOWHERE
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, date_of, text_of, whole_of
 from shadowtime.shared.accounting.text_file import first_lines, numbered_lines
+from shadowtime.shared.quoting import quote
 
 NAME = "Slurm jobcomp/filetxt"
 
@@ -54,8 +55,10 @@ def _job(instants: Instants, line: int, text: str) -> JobRow:
     values: dict[str, object] = match.groupdict()
     values |= dict(_PAIR.findall(str(values["rest"])))
     state, limit = str(values["JobState"]), limit_of(str(values["TimeLimit"]))
-    if state not in STATES.keys() | GOING_ON or limit is None:
-        raise ValueError("an unknown JobState or TimeLimit")
+    if state not in STATES.keys() | GOING_ON:
+        raise ValueError(unknown_state("JobState", state))
+    if limit is None:
+        raise ValueError(f"TimeLimit {quote(str(values['TimeLimit']))} is neither a duration nor UNLIMITED")
     submit, eligible, start, end = (
         date_of(values, name, instants) for name in ("SubmitTime", "EligibleTime", "StartTime", "EndTime")
     )

@@ -9,6 +9,7 @@ from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow,
 from shadowtime.shared.accounting.systems.json_objects import json_keys, json_records
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.cluster import LIMIT
+from shadowtime.shared.quoting import among, quote
 
 NAME = "Flux"
 
@@ -42,7 +43,8 @@ def _job(numbers: dict[str, int], line: int, values: dict[str, Any]) -> JobRow:
     )
     over = text_of(values, ["state"]) in ("INACTIVE", "CLEANUP", "")
     if not job or submit == UNKNOWN or (over and result not in RESULTS):
-        raise ValueError("no id, t_submit or result" if not job or submit == UNKNOWN else f"unknown result {result!r}")
+        unknown = f"unknown result {quote(result)}{among(result, RESULTS)}"
+        raise ValueError("no id or t_submit" if not job or submit == UNKNOWN else unknown)
     nodes = whole_of(values, "nnodes", 0)
     return JobRow(
         line,

@@ -45,7 +45,7 @@ def connection(settings: Settings) -> dict[str, Any]:
 
 
 def ssl_context(settings: Settings) -> ssl.SSLContext:
-    """Return the context for TLS to Kafka."""
+    """Return the context for TLS to Kafka. Raise `BusError` if a file of the settings cannot be used."""
     try:
         context = ssl.create_default_context(cafile=settings.kafka_ca_file)
         if settings.kafka_certificate_file is not None:

@@ -59,6 +59,13 @@ class KafkaStream:
         Outputs of several runs share a batch. Kafka accepts or refuses a batch as a whole, and after a refusal also
         refuses the other batches under way. Then each output is sent alone. If Kafka then refuses an output, later
         outputs of its run are also sent alone, until all outputs of one call are delivered.
+
+        Raises
+        ------
+        MessageRejected
+            If Kafka never accepts one of the outputs.
+        BusError
+            If Kafka cannot be used.
         """
         key, now = run.encode(), time.time()
         messages = [(value, _milliseconds(when, now)) for value, when in zip(values, times, strict=True)]
@@ -96,6 +103,8 @@ class KafkaStream:
         """Deliver records to the dead letters, with their origin and the reason in the headers.
 
         A record that Kafka refuses is delivered without its body; the headers have the size of the body.
+
+        Raise `BusError` if Kafka cannot be used.
         """
         sender = self._sender
         try:
@@ -114,7 +123,10 @@ class KafkaStream:
             raise BusError(f"Kafka accepted no dead letters: {reason_of(error)}") from error
 
     async def replay(self, partition: int, start: int, stop: int | None) -> AsyncGenerator[Sequence[Record], None]:
-        """Yield the records of the stage's input from offset `start` up to `stop`, in parts."""
+        """Yield the records of the stage's input from offset `start` up to `stop`, in parts.
+
+        Raise `BusError` if Kafka cannot be used.
+        """
         try:
             async for part in self._reader.parts(self._stage.reads, partition, start, stop):
                 yield [
@@ -128,14 +140,20 @@ class KafkaStream:
             raise BusError(f"Kafka returned no records of topic {self._stage.reads}: {reason_of(error)}") from error
 
     async def topic_id(self) -> str:
-        """Return the id that Kafka gave the stage's input topic when the topic was made."""
+        """Return the id that Kafka gave the stage's input topic when the topic was made.
+
+        Raise `BusError` if Kafka cannot be used.
+        """
         try:
             return await topic_id(self._sender.producer.client, self._stage.reads)
         except FAILURES as error:
             raise BusError(f"Kafka returned no id for topic {self._stage.reads}: {reason_of(error)}") from error
 
     async def end(self, partition: int) -> int:
-        """Return the offset behind the last record of a partition of the stage's input."""
+        """Return the offset behind the last record of a partition of the stage's input.
+
+        Raise `BusError` if Kafka cannot be used.
+        """
         try:
             return await self._reader.end(self._stage.reads, partition)
         except FAILURES as error:

@@ -273,7 +273,15 @@ class RedisStore:
             await self._ask(self._client.hincrby(self._key(run, "attempts"), "count", -1))
 
     async def commit(self, transaction: Transaction) -> None:
-        """Apply a transaction as a whole, in O(its size). Transactions that wait at the same time are sent together."""
+        """Apply a transaction as a whole, in O(its size). Transactions that wait at the same time are sent together.
+
+        Raises
+        ------
+        FencedError
+            If the run in Redis is not at the sequence that the transaction expects, or its state was altered.
+        StoreError
+            If Redis cannot be used.
+        """
         run = transaction.run
         keys = [self._key(run, part) for part in PARTS]
         keys.append(self._key(str(transaction.partition), "partition"))

@@ -67,7 +67,10 @@ class RunReader(Protocol):
         ...
 
     async def journal_from(self, run: str, first: int) -> JournalEnd | None:
-        """Return the journal from its entry `first` on, read in one transaction; None for a run that is not known."""
+        """Return the journal from its entry `first` on, read in one transaction; None for a run that is not known.
+
+        Raise `StateAltered` if the state is not as the stage has written it.
+        """
         ...
 
     async def load(self, run: str) -> RunState | None:
@@ -126,7 +129,10 @@ class RedisReader(RedisStore):
         return [_position(state, output) for state, output in zip(answers[::2], answers[1::2], strict=True)]
 
     async def journal_from(self, run: str, first: int) -> JournalEnd | None:
-        """Return the journal from its entry `first` on, read in one transaction; None for a run that is not known."""
+        """Return the journal from its entry `first` on, read in one transaction; None for a run that is not known.
+
+        Raise `StateAltered` if the state is not as the stage has written it.
+        """
         (sequence, offset), length, entries = await self._at_once(
             ("HMGET", self._key(run, "state"), "sequence", "offset"),
             ("LLEN", self._key(run, "journal")),
@@ -259,7 +265,9 @@ class RunFollower:
             raise SnapshotMismatch(f"{error}; {self._remedy()}") from None
 
         if state.sequence != saved.sequence:
-            raise self._damaged(f"its journal ends at {state.sequence}, its position is {saved.sequence}")
+            raise self._damaged(
+                f"its journal ends at sequence {state.sequence}; expected {saved.sequence}, its stored position"
+            )
         return state
 
     def _push(self, state: StageRun, entries: Sequence[bytes]) -> None:

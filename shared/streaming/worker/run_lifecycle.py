@@ -131,7 +131,10 @@ class RunLifecycle:
         try:
             await self._thread.run(run.state.replay, saved.snapshot, saved.journal)
             if run.state.sequence != saved.sequence:
-                raise SnapshotMismatch(f"the journal ends at {run.state.sequence}, its position is {saved.sequence}")
+                raise SnapshotMismatch(
+                    f"the stored journal ends at sequence {run.state.sequence}; "
+                    f"expected {saved.sequence}, the stored position of the run"
+                )
         except (SnapshotMismatch, TimeLimitExceeded) as error:
             run.state = StageRun(self.stage)
             run.state.sequence = saved.sequence

@@ -167,6 +167,8 @@ def push_slice(
         The slice to which each event is added as soon as it is handled.
     max_output_bytes
         A larger output spoils the run, as an error in the stage does.
+
+    Raise `SnapshotMismatch` if the run is spoiled already.
     """
     meter = EffortMeter(clock, done.effort)
     for record, envelope in work:

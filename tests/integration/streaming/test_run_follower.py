@@ -227,7 +227,10 @@ def test_damage_is_named_with_the_remedy() -> None:
         run, follower = Written(store), RunFollower(STAGE, store, "r")
         await run.add(5)
         image = store.image()
-        for hole, trouble in [(2, "after sequence 1"), (4, "its journal ends at 3, its position is 4")]:
+        for hole, trouble in [
+            (2, "after sequence 1"),
+            (4, "its journal ends at sequence 3; expected 4, its stored position"),
+        ]:
             store.kept = copy.deepcopy(image)
             del store.kept["r"].journal[hole]
             with pytest.raises(SnapshotMismatch, match=f"{trouble}; rebuild it: shadowtime"):

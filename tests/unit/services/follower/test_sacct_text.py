@@ -47,7 +47,7 @@ def test_a_name_makes_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ch
     [
         (printed(row("1", *OVER))[:-20], "cut off"),
         (printed(row("1", *OVER)).replace("JobIDRaw", "JobId"), "expected the fields JobIDRaw"),
-        ("sacct: nothing\n", "cut off"),
+        ("sacct: nothing\n", r"found 0 fields at the end, then 'sacct: nothing\\n'; its output is cut off"),
     ],
 )
 def test_output_that_is_not_whole_is_refused(tmp_path: Path, text: str, told: str) -> None:

@@ -75,8 +75,8 @@ def test_names_may_be_anything() -> None:
             "job '286': SubmitTime is '24.11.26 17:20', which is not a time",
         ),
         (printed(WAITS | {"NumCPUs": "8K"}), "job '286': NumCPUs is '8K', not a whole number"),
-        (printed(WAITS)[:-5], "its output is cut off"),
-        ("286|plain2\n", "has other fields than requested"),
+        (printed(WAITS)[:-5], "fields for each job, then a line break; found "),
+        ("286|plain2\n", "found 0 fields, then '286|plain2\\n'; its output is cut off, or has other fields"),
     ],
 )
 def test_what_is_not_understood_is_named(text: str, told: str) -> None:
@@ -94,7 +94,11 @@ def test_of_nodes_on_which_no_job_may_start_counts_what_is_held() -> None:
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [("n01|batch\n", "expected 8 fields, found 2"), (NODES[:-3], "cut off"), (NODES.replace("2/2/0/4", "few"), "n01")],
+    [
+        ("n01|batch\n", "expected 8 fields, found 2"),
+        (NODES[:-3], "expected a line break at the end, found 'n04|"),
+        (NODES.replace("2/2/0/4", "few"), "n01"),
+    ],
 )
 def test_nodes_that_are_not_understood_are_named(text: str, told: str) -> None:
     with pytest.raises(FollowError, match="sinfo") as raised:

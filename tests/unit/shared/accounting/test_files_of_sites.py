@@ -291,9 +291,9 @@ def test_unknown_states_are_odd_rows(tmp_path: Path) -> None:
     rows = "".join(sacct_row(job) for job in range(9))
     odd = sacct_row(9, "PONDERING")
     assert trace_of(tmp_path, SACCT + rows + odd).left_out == {
-        "unreadable": (1, "line 11: State 'PONDERING' is not known")
+        "unreadable": (1, "line 11: unknown State 'PONDERING'; expected a state of Slurm such as COMPLETED")
     }
-    with pytest.raises(TraceError, match="2 of 11 rows cannot be read, more than a tenth: line 11: State 'PONDERING'"):
+    with pytest.raises(TraceError, match="2 of 11 rows cannot be read, more than a tenth: line 11: unknown State 'PON"):
         trace_of(tmp_path, SACCT + rows + odd + odd)
 
 

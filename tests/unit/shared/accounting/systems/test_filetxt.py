@@ -63,4 +63,9 @@ def test_a_damaged_line_is_counted(tmp_path: Path) -> None:
         LINE + LINE[:150] + "\n" + LINE.replace("COMPLETED", "COMPLETE") + LINE.replace("00:30:15", "00:3O:15")
     )
     rows = filetxt.read(path, Reading())
-    assert (len(rows), [line for line, _ in rows.odd.first]) == (1, [2, 3, 4])
+    assert len(rows) == 1
+    assert [(line, reason.partition(": 'JobId")[0]) for line, reason in rows.odd.first] == [
+        (2, "not a record of jobcomp/filetxt"),
+        (3, "unknown JobState 'COMPLETE'; expected a state of Slurm such as COMPLETED"),
+        (4, "TimeLimit '00:3O:15' is neither a duration nor UNLIMITED"),
+    ]
