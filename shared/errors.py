@@ -43,7 +43,7 @@ class WorkCancelled(BaseException):
 
 
 class ShadowtimeError(Exception):
-    """Base of every error that Shadowtime raises on purpose."""
+    """Base of the errors of Shadowtime. A command prints them on one line, without a traceback."""
 
 
 class TraceError(ShadowtimeError):

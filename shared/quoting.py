@@ -107,7 +107,9 @@ def among(name: str, names: Iterable[str], label: str = "known", most: int | Non
 
 
 def listed(names: Sequence[str], most: int | None = None) -> str:
-    """Return names as a list in a sentence, the first `most` of them. A name that is no single word has quotes.
+    """Return names as a list in a sentence, the first `most` of them, or all if None.
+
+    A name that is no single word has quotes.
 
     >>> listed(["easy", "mean wait"]), listed([])
     ("easy, 'mean wait'", 'none')

@@ -80,7 +80,7 @@ class SubmissionPredictions:
         self._bounds.append({f"wait_bound_{bound.grouping}": bound.bound for bound in of_cluster})
 
     def frame(self) -> "pd.DataFrame":
-        """Return a frame, a row per job, indexed by job number. Times are in seconds, missing without a prediction."""
+        """Return a frame, a row per job, indexed by job number. Times are in seconds; NaN without a prediction."""
         require_pandas()
         import pandas as pd
 

@@ -26,7 +26,7 @@ RESULTS = Path("reproduced")
 
 
 class Agreement(NamedTuple):
-    """The number of figures within 5 % of the paper's, and the number of figures that a paper has, too."""
+    """The number of figures within 5 % of a paper's (`near`), and of all figures compared with a paper's."""
 
     near: int
     compared: int

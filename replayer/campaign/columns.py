@@ -81,7 +81,7 @@ class Column(BaseModel):
 
     @property
     def base(self) -> str | None:
-        """Row whose figure is 100 %, if the column is relative to a row."""
+        """Row whose figure is 100 %; None if the column is not relative to a row."""
         return self.of if self.change_from is None else self.change_from
 
     @property

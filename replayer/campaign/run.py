@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from shadowtime.replayer.campaign.store import Store
 
 HERE = "here"
-"""Place of execution in this process, for callers from Python."""
+"""Place of execution that means this process. Callers from Python use it."""
 
 CarryOut = Callable[[Sequence[Cell]], Generator[tuple[Cell, CellResult], None, None]]
 

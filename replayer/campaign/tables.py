@@ -50,7 +50,7 @@ class Figure(NamedTuple):
         return f"{mean}{half}{paper}{'' if self.near_paper(digits) else f' {MARK}'}"
 
     def near_paper(self, digits: int) -> bool:
-        """Return whether the figure, rounded as shown, is within `NEAR` of the paper's, or one is missing.
+        """Return whether the figure, rounded as shown, is within `NEAR` of the paper's. True if one of them is missing.
 
         >>> Figure(1.04, paper=1.0).near_paper(1), Figure(None, paper=1.0).near_paper(1)
         (True, True)
@@ -201,7 +201,7 @@ TOTAL = "Total"
 
 
 def total_of(campaign: Campaign, figures: Mapping[str, Mapping[str, Sequence[Figures]]]) -> LogTable:
-    """Return the table over all logs: the geometric means of shares and changes, each draw by itself.
+    """Return the table over all logs: for each draw, the geometric means of shares and changes over the logs.
 
     A paper's figure is the geometric mean of its figures of the same logs. The reasons are those of the logs.
 

@@ -37,7 +37,7 @@ def compiled_first(
     carry_out_others: Callable[[Sequence[RunPlan], Observers], list[RunResult]],
     interruption: Interruption,
 ) -> list[RunResult]:
-    """Replay on the compiled machine the plans that it covers, then the others. Return the results in order of plans.
+    """Replay plans on the compiled machine if it covers them, then the others. Return the results in order of plans.
 
     Observers are records of runs, progress bars, and others that need no envelope of a run on the machine.
     """

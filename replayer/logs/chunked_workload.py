@@ -174,7 +174,7 @@ def _workload_of(
     load: float,
     recorded: bool,
 ) -> Workload:
-    """Return the jobs of a block to replay, at most `limit`."""
+    """Return the jobs of a block to replay, at most `limit`; all if it is None."""
     machine = machine_of(trace, processors)
     return at_load(
         selected(trace, machine, oversized, requests, sizes, limit, recorded=recorded), load, recorded=recorded
@@ -189,7 +189,7 @@ def _pieces(
 ) -> Iterator[tuple[SwfBlock, Workload]]:
     """Yield each block of a log with the workload of its jobs to replay, until there are `limit` such jobs.
 
-    Invalid lines are counted in `odd`.
+    A `limit` of None is no limit. Invalid lines are counted in `odd`.
     """
     header: dict[str, str] = {}
     odd = OddRows() if odd is None else odd

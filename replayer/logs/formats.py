@@ -27,7 +27,7 @@ from shadowtime.shared.quoting import quote
 
 
 class LogFormat(Protocol):
-    """A log format, mostly a module. `docs/plugins.md` explains how another distribution adds one.
+    """A log format. Most formats are modules. `docs/plugins.md` explains how another distribution adds one.
 
     `NAME` is what messages call the format.
     """
@@ -82,7 +82,7 @@ UNREAD = {
     b"JobID ": "output of sacct without the line of dashes below its header; print it with -P",
     b"<": "XML or HTML; HTCondor's history can be printed with condor_history -json",
 }
-"""Formats that cannot be read, by the first bytes of a file, and what to do."""
+"""For the first bytes of a file that cannot be read: its format, and what to do."""
 
 
 def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
@@ -198,7 +198,7 @@ def format_of(path: Path) -> LogFormat | None:
 
 @cache
 def log_formats() -> Plugins[LogFormat]:
-    """Return all formats by name but the Standard Workload Format, imported on first use."""
+    """Return all formats but the Standard Workload Format, by name. They are imported on first use."""
     from shadowtime.replayer.logs.other_formats import batsim, gwf
     from shadowtime.shared.accounting import elasticsearch, filetxt, flux, htcondor, lsf, pbs, sacct, sge, table
 

@@ -191,7 +191,7 @@ def _impossible(columns: Columns, processors: int) -> Iterator[Oddity]:
 
 
 def overlaps(columns: Columns, processors: int) -> Iterator[Oddity]:
-    """Yield an oddity of starts at which more processors were in use than the machine has, as recorded."""
+    """Yield an oddity if, at recorded starts, more processors were in use than the machine has."""
     ran = np.flatnonzero((columns["wait_time"] >= 0) & (columns["run_time"] > 0))
     size = processors_of_jobs(columns, "allocated")
     start = columns["submit_time"][ran] + columns["wait_time"][ran]

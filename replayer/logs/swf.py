@@ -317,7 +317,7 @@ def _table(rows: list[bytes]) -> tuple[Integers | None, int]:
 
 
 def _spaced(row: bytes) -> bytes:
-    """Return a job line whose fields are separated by semicolons, or end in a comment, with spaces instead.
+    """Return a job line with spaces instead of semicolons between its fields, and without a comment behind a semicolon.
 
     >>> _spaced(b"1;0;;600"), _spaced(b"1 0 -1 600 ; checkpointed")
     (b'1 0 -1 600', b'1 0 -1 600')

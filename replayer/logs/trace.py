@@ -55,7 +55,7 @@ class Trace:
 
     @property
     def processors(self) -> int | None:
-        """Size of the machine: the sum of its pools, else the leading number of `MaxProcs`, else of `MaxNodes`.
+        """Size of the machine: the sum of its pools, or the leading number of `MaxProcs` or of `MaxNodes`; else None.
 
         >>> import numpy as np
         >>> sizes = ("338 (batch partition; 512 total)", "1,024", "1e3", "-1")

@@ -40,7 +40,7 @@ class StoredPart(NamedTuple):
 
 
 async def stored_parts(readers: Sequence[tuple[str, RedisReader]], run: str) -> list[StoredPart]:
-    """Return the state of a run in Redis, by owner. Altered state has size 0 and position -1."""
+    """Return the state of a run in Redis: one part for each owner. Altered state has size 0 and position -1."""
     parts = []
     for owner, reader in readers:
         try:

@@ -87,7 +87,7 @@ class SelectedMessage(NamedTuple):
 
 
 def require_job_id(text: str | None) -> str | None:
-    """Return the id of a job. Raise `SettingsError` if it is none."""
+    """Return `text` if it is the id of a job, or None. Otherwise raise `SettingsError`."""
     if text is not None and not is_job_id(text):
         raise SettingsError(f"--job: expected the id of a job, such as 2754 or 2754_12, found {quote(text)}")
     return text
@@ -345,7 +345,7 @@ async def watch_topic(
     beginning: bool,
     count: int | None,
 ) -> None:
-    """Show the messages of a topic, for ever or until `count` of them were shown.
+    """Show the messages of a topic until `count` of them were shown; for ever if `count` is None.
 
     Raise `BusError` if Kafka cannot be reached, or the topic does not exist.
     """

@@ -175,7 +175,7 @@ class DowneyMean(DowneyRunTimes):
     name = "downey-mean"
 
     def lifetime(self, beta0: float, beta1: float, age: float) -> float | None:
-        """Return the conditional mean."""
+        """Return the conditional mean, or None if the model does not apply."""
         return conditional_mean(beta0, beta1, age)
 
 
@@ -195,5 +195,5 @@ class DowneyMedian(DowneyRunTimes):
     name = "downey-median"
 
     def lifetime(self, beta0: float, beta1: float, age: float) -> float | None:
-        """Return the conditional median."""
+        """Return the conditional median, or None if the model does not apply."""
         return conditional_median(beta0, beta1, age)

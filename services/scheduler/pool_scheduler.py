@@ -248,7 +248,7 @@ class PoolScheduler:
         self.observe(withdrawn)
 
     def reprioritise(self, changed: JobChanged) -> None:
-        """Give the waiting job another priority, and nothing else."""
+        """Change the priority of the waiting job, and nothing else."""
         if changed.priority is not None:
             self.queue.priorities[changed.job_number] = changed.priority
         self.observe(changed)

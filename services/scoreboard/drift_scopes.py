@@ -106,7 +106,7 @@ class DriftWatch:
         return drifts
 
     def _gathered(self) -> dict[tuple[Scope, int | None], dict[Statistic, dict[int | None, list[float]]]]:
-        """Return the sum of failures and number of outcomes of the day by member of a scope, by statistic, by user."""
+        """Return the sum of failures and number of outcomes of the day, by member of a scope, statistic and user."""
         gathered: dict[tuple[Scope, int | None], dict[Statistic, dict[int | None, list[float]]]] = {}
         for (reach, owner), outcomes in self.cells.items():
             for unit in _units(reach, owner):

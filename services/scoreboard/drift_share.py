@@ -91,7 +91,7 @@ HORIZON = 90
 """Days over which the record is averaged. Earlier days fade."""
 
 ERRORS = 2.0
-"""Number of standard errors of the record that are the tolerance, if they exceed `TOLERANCE`."""
+"""The tolerance is this number of standard errors of the record if they exceed `TOLERANCE`."""
 
 HIGHEST = 0.95
 """Largest limit at which a share is tested. Above this limit, no rise could be detected."""

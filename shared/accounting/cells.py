@@ -148,7 +148,7 @@ def spans_of(seconds: Integers) -> Integers:
 
 
 def _written_out(text: str) -> int | None:
-    """Return the seconds of a duration with colons or units."""
+    """Return the seconds of a duration with colons or units; None if the text has another form."""
     if match := _DAYS.match(text):
         clock = seconds_of(match[2] or "0:0")
         return None if clock is None else min(86_400 * int(match[1]) + clock, MAX_DURATION)

@@ -160,7 +160,7 @@ class CellColumn:
         plain: Callable[[Integers], Integers | None],
         dated: Callable[[Integers], Integers | None] | None,
     ) -> Integers | None:
-        """Return the numbers of texts that are all either missing or whole numbers, or all either missing or dates."""
+        """Return the numbers of texts if all are missing or whole numbers, or all are missing or dates; else None."""
         if str(getattr(self.cells, "type", "")) != "string":  # an array of texts of pyarrow
             return None
         import pyarrow

@@ -197,7 +197,7 @@ class Instants:
         return self._hours[text]
 
     def _number(self, text: str) -> int | None:
-        """Return the instant of a number with a fraction or exponent, or of a date."""
+        """Return the instant of a number with a fraction or exponent, or of a date; None if it is unreadable."""
         if text.isdecimal() and text.isascii() and len(text) <= 19:  # nanoseconds are beyond `MAX_INTEGER`
             return in_seconds(int(text))
         try:

@@ -25,7 +25,7 @@ class Mapped(NamedTuple):
 
     @property
     def unit_in_name(self) -> str | None:
-        """The unit of time at the end of the column's name, if there is one; seconds count as none.
+        """The unit of time at the end of the column's name; None if it is seconds, or there is none.
 
         >>> Mapped("timelimit_minutes").unit_in_name, Mapped("limit").unit_in_name, Mapped("wait (h)").unit_in_name
         ('minutes', None, 'h')

@@ -153,7 +153,7 @@ def kept(path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def whole_contents(path: Path, limit: int) -> bytes:
-    """Return the contents of a file as one, unpacked and in UTF-8.
+    """Return the whole contents of a file, unpacked and in UTF-8.
 
     Raise `TraceError` if the file cannot be read, or has more than `limit` bytes.
     """

@@ -276,7 +276,10 @@ class Regrowth:
             self._pending = count, period, self._begin(count, 0)
 
     def step(self) -> list[tuple[FloatTable, Integers]] | None:
-        """Grow some trees if they are due. Return the new trees once all are grown. Call this at each event."""
+        """Grow some trees if they are due. Return the new trees once all are grown, else None.
+
+        Call this at each event.
+        """
         if self._pending is None or not self._pending[2].step():
             return None
         self.grown, self._period, growth = self._pending

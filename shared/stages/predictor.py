@@ -20,7 +20,7 @@ class Predictor(Protocol[X, Y, P]):
     """
 
     def predict_one(self, x: X) -> P | None:
-        """Return the prediction for `x` from what has been learned so far."""
+        """Return the prediction for `x` from what has been learned so far; None if nothing is known."""
         ...
 
     def learn_one(self, x: X, y: Y) -> None:

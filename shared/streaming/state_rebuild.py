@@ -40,8 +40,9 @@ class _Silent:
 
 
 async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> dict[str, int]:
-    """Replay a stage's input from the beginning, drop the outputs, and store the state of each run, or of run `only`.
+    """Replay a stage's input from the beginning, drop the outputs, and store the state of each run.
 
+    `only` is the one run to rebuild; None for all runs.
     Use it if Redis has lost the state, a snapshot is of an older schema, or a run is quarantined. No worker of the
     stage may run meanwhile. An event that the stage had failed to handle stays rejected. Events that it had not
     answered yet, or had left aside, are handled when it starts again.

@@ -120,7 +120,7 @@ def _jars(home: Path) -> Path:
 
 
 def _require(user: str, prefix: Path, servers: "list[type[Redis] | type[VictoriaMetrics]]") -> None:
-    """Raise `SettingsError` if the user, the virtual environment or a server is missing, with the remedy."""
+    """Raise `SettingsError`, with the remedy, if the user, the virtual environment or a server is not usable."""
     try:
         account = pwd.getpwnam(user)
     except KeyError:

@@ -221,7 +221,7 @@ def _predicted(
 
 
 def unconsidered(opened: ClusterOpened, job: JobSubmitted) -> str | None:
-    """Return what advice on a job does not consider: the type of its GPUs, if its pool has several."""
+    """Return a note if the job names no type of its GPUs, so that advice does not consider types; else None."""
     types = opened.pools[job.pool or 0].types if opened.pools and job.gpus and job.gpu_type is None else ()
     if not types:
         return None

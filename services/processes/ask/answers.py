@@ -151,7 +151,7 @@ class Answers:
         raise Unanswerable(409, f"{reason}; runs of the cluster: {listed(runs, MAX_LISTED)}", "cluster")
 
     async def _in_order(self, cluster: str) -> list[str]:
-        """Return the runs of a cluster: the followed run, then the others by their latest event, shadows last."""
+        """Return the runs of a cluster: the followed run, then others, then shadows, each kind latest first."""
         await self._look()
         followed, shadows = run_name(cluster, FOLLOWED), run_name(cluster, SHADOW, "")
         runs = [

@@ -155,7 +155,7 @@ class ClusterWords:
             yield int(text)
 
     def number(self, kind: str, text: str | None, parameter: str) -> int | None:
-        """Return the number for a name, or for a number as text. A name has precedence.
+        """Return the number for a name, or for a number as text; None for None. A name has precedence.
 
         Raise `Unanswerable` if there is no such name. The error lists some names of this kind.
         """

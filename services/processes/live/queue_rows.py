@@ -82,7 +82,7 @@ def queue_row(view: LiveView, story: Story, words: ClusterWords, sees: Sees = ev
 
 
 def queue_rows(view: LiveView, words: ClusterWords, sees: Sees = everything) -> Iterator[QueueRow]:
-    """Yield the rows of the jobs that wait, in order of arrival, then of those that run, without jobs not seen."""
+    """Yield the rows of the jobs that the visitor sees: those that wait, in order of arrival, then those that run."""
     for stories in (view.waiting(), view.running()):
         yield from (queue_row(view, story, words, sees) for story in stories if sees(story))
 

@@ -49,9 +49,9 @@ def carried(reservations: IntegerTable, job_numbers: Integers, submit_times: Int
 def settled(
     now: int, reservations: IntegerTable, starts: Integers, shapes: Integers, order: Integers, sizes: IntegerCube
 ) -> tuple[Integers, Integers, Integers]:
-    """Write a plan into the reservations. Return the jobs that start now, the jobs that start later, and a size.
+    """Write a plan into the reservations. Return the jobs that start now or later, and the need of those now.
 
-    Jobs are indices of columns of `reservations`, returned in the given order. The size is the total amount of each
+    Jobs are indices of columns of `reservations`, returned in the given order. The need is the total amount of each
     resource for the jobs that start now. `starts` and `shapes` are results of `plan`, `sizes` is its argument. O(jobs).
 
     >>> reservations = np.array([[1, 2], [0, 7], [-1, 50], [-1, 60], [0, 0]])

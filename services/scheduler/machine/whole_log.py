@@ -238,7 +238,7 @@ class LogMachine:
         self.known_to += len(queue)
 
     def run(self, until: int) -> None:
-        """Run the machine up to an instant, in seconds, this one included."""
+        """Run the machine up to and including the instant `until`, in seconds."""
         jobs = self.jobs
         known = KnownTables(
             self.known_to,

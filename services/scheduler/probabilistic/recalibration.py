@@ -91,7 +91,7 @@ def recalibrated(weights: Floats, probability: float) -> float:
 def learn(
     weights: Floats, curvature: FloatTable, probability: float, stated: float, delayed: float, forgotten: float
 ) -> None:
-    """Update the terms by one Newton step for an outcome, and the shift of its bin, in place. O(terms^3).
+    """Learn an outcome: update the terms by one Newton step, and the shift of its bin. In place, O(terms^3).
 
     Parameters
     ----------

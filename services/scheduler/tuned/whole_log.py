@@ -72,7 +72,7 @@ class TunedMachine(LogMachine):
         return [Decided(time=first, chosen=Chosen(member=name)), *self.choices]
 
     def run(self, until: int) -> None:
-        """Run the machine up to an instant, in seconds, this one included."""
+        """Run the machine up to and including the instant `until`, in seconds."""
         while self.exact and self.tuned.next_choice <= until:
             super().run(self.tuned.next_choice - 1)
             now = self._next_instant()

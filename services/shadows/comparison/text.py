@@ -68,7 +68,9 @@ MAX_USERS_SHOWN = 20
 
 
 def known_up_to(compared: Comparison, unix_start: int, now: float | None) -> Iterator[str]:
-    """Yield up to when a comparison is known and, with the Unix time `now`, how long ago that was.
+    """Yield up to when a comparison is known, and how long before the Unix time `now` that was.
+
+    Yield nothing if `now` or the comparison's horizon is None.
 
     A shadow that lags is known only up to an earlier time than the cluster.
     """

@@ -153,7 +153,7 @@ class TwinMachine:
 
     @property
     def waits_for(self) -> tuple[int, int] | None:
-        """Job without which an exact shadow cannot continue, and the time since which it waits for the job's start."""
+        """The job whose real start an exact shadow waits for, and its start in the shadow; None if there is none."""
         life = self._machine.waits_for(self.horizon) if self._exact and not self.closed else None
         return None if life is None or life.start is None else (life.job.job_number, life.start)
 

@@ -165,7 +165,10 @@ class MachineState:
         return (life for life in self.running.values() if not life.given_up and life.known_end(now) is None)
 
     def waits_for(self, now: int) -> ShadowJob | None:
-        """Return the earliest job in the shadow that has not started on the cluster, and whose end is unknown."""
+        """Return the job that started first in the shadow, of those that have not started on the cluster, or None.
+
+        Jobs with a known end and jobs that were given up do not count.
+        """
         waiting = (life for life in self._unknown(now) if life.started is None and life.start is not None)
         return min(waiting, key=lambda life: (life.start or 0, life.job.job_number), default=None)
 

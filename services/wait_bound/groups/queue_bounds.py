@@ -361,7 +361,7 @@ class QueueBounds:
         return coverages
 
     def _shown(self, bounds: Sequence[int | None]) -> int | None:
-        """Return the bound by which a young run is judged: the ensemble's, else the first."""
+        """Return the bound by which a young run is judged: the ensemble's, else the first; None if it is unknown."""
         at = self._computed.index("ensemble") if "ensemble" in self._computed else 0
         return bounds[at]
 

@@ -170,7 +170,7 @@ def find_head(lines: Sequence[str], fields: Sequence[str], delimiter: str | None
 
 
 def _without_header(lines: Sequence[str], delimiter: str | None, is_row: IsRow) -> SacctHead | None:
-    """Return the head of output of `sacct -n`, by the known order of fields that fits most lines.
+    """Return the head of output of `sacct -n`, by the known order of fields that fits most lines; None if none fits.
 
     At least half of three or more lines must have exactly its fields. Surplus fields are pieces of a job name.
     """

@@ -37,7 +37,7 @@ class PartitionFeed:
         self._receiving: asyncio.Task[None] | None = None
 
     async def start(self, *, beginning: bool = False) -> None:
-        """Begin to read at the end of the topics, or at their beginning."""
+        """Begin to read at the end of the topics; with `beginning`, at their beginning."""
         consumer = self._consumer
         await consumer.start()
         consumer.assign(self._places)

@@ -123,7 +123,7 @@ class KafkaStream:
             raise BusError(f"Kafka accepted no dead letters: {reason_of(error)}") from error
 
     async def replay(self, partition: int, start: int, stop: int | None) -> AsyncGenerator[Sequence[Record], None]:
-        """Yield the records of the stage's input from offset `start` up to `stop`, in parts.
+        """Yield the records of the stage's input from offset `start` up to `stop` (the present end if None), in parts.
 
         Raise `BusError` if Kafka cannot be used.
         """

@@ -59,13 +59,12 @@ def test_values(tmp_path: Path, old: str, new: str, field: str, value: int) -> N
 
 def test_a_damaged_line_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "jobcomp.log"
-    path.write_text(
-        LINE + LINE[:150] + "\n" + LINE.replace("COMPLETED", "COMPLETE") + LINE.replace("00:30:15", "00:3O:15")
-    )
+    damaged = ("COMPLETED", "COMPLETE"), ("TimeLimit=60", "TimeLimit=soon"), ("00:30:15", "00:3O:15")
+    path.write_text(LINE + LINE[:150] + "\n" + "".join(LINE.replace(*words) for words in damaged))
     rows = filetxt.read(path, Reading())
-    assert len(rows) == 1
+    assert (len(rows), rows.odd.count) == (1, 4)
     assert [(line, reason.partition(": 'JobId")[0]) for line, reason in rows.odd.first] == [
         (2, "not a record of jobcomp/filetxt"),
         (3, "unknown JobState 'COMPLETE'; expected a state of Slurm such as COMPLETED"),
-        (4, "TimeLimit '00:3O:15' is neither a duration nor UNLIMITED"),
+        (4, "TimeLimit 'soon' is neither a duration nor UNLIMITED"),
     ]
