@@ -89,16 +89,16 @@ def resolve(image: str) -> str:
     except subprocess.TimeoutExpired as error:
         raise PinError(f"skopeo found no digest of {image} within {SECONDS:.0f} s") from error
 
-    return digest_in(done, image)
+    return digest_in(image, done.returncode, done.stdout, done.stderr)
 
 
-def digest_in(done: subprocess.CompletedProcess[str], image: str) -> str:
-    """Return the digest of an image that skopeo has printed. Raise `PinError` if skopeo failed or printed none."""
-    if done.returncode:
-        reason = done.stderr.strip()[-MAX_SHOWN:] or f"it ended with status {done.returncode}"
+def digest_in(image: str, status: int, output: str, errors: str) -> str:
+    """Return the digest of an image in the output of skopeo. Raise `PinError` if skopeo failed or printed none."""
+    if status:
+        reason = errors.strip()[-MAX_SHOWN:] or f"it ended with status {status}"
         raise PinError(f"skopeo found no digest of {image}: {reason}")
-    digest = done.stdout.strip()
-    if not DIGEST.fullmatch(digest):  # `stderr` may have a warning, which is not the reason
+    digest = output.strip()
+    if not DIGEST.fullmatch(digest):  # `errors` may have a warning, which is not the reason
         raise PinError(f"skopeo found no digest of {image}: expected sha256:…, found {quote(digest)}")
     return digest
 
