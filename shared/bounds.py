@@ -1,4 +1,4 @@
-"""Bounds on all values from outside, in one place; `docs/bounds.md` has the reasons.
+"""Bounds on messages, SPECs and files from outside that several modules share; `docs/bounds.md` has the reasons.
 
 The largest message in bytes is a setting: `max_message_bytes` in `shared/streaming/settings.py`.
 

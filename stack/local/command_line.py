@@ -40,7 +40,7 @@ DEMONSTRATION = (
     "replay --transport kafka --speed 1000 --policy best --policy easy:forecast=yes "
     "--runtime empirical --adjustment auto --wait-bound bmbp"
 )
-"""A replay that uses all features of every stage. The live page and the documentation suggest the same one."""
+"""A replay in which every stage has results. The live page and the documentation suggest the same one."""
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Writer of the samples in topic `scores` to VictoriaMetrics. Every sample arrives, even if a process is killed.
+"""Writer of the samples in topic `scores` to VictoriaMetrics. No sample is lost if a process is killed.
 
 The pipeline never waits for this writer. Its rules:
 
