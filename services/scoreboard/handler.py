@@ -217,7 +217,7 @@ class Scoreboard(StageHandler):
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
         """Record the new capacity of the machine."""
-        self.tally.capacity.change(changed.time, self.processors_after(changed))
+        self.tally.capacity.change(changed.time, self.processors_after(changed), self.tally.waits.last_end)
         return envelope
 
     def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:

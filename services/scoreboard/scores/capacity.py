@@ -4,6 +4,9 @@ from typing import Any
 
 from shadowtime.shared.bounds import restored, storable
 
+MOST_SIZES = 1_000
+"""Maximum number of sizes that are kept after the last end of a job. The earliest ones are summed up."""
+
 
 class Capacity:
     """Processor-seconds of the machine since the first submission. The machine's size may change.
@@ -11,29 +14,33 @@ class Capacity:
     >>> capacity = Capacity()
     >>> capacity.begin(100, 8)
     >>> capacity.change(110, 4)
-    >>> capacity.until(120)
-    120
+    >>> capacity.until(105), capacity.until(120)
+    (40, 120)
     """
 
     def __init__(self) -> None:
         self.processor_seconds = 0
-        self.processors = 0
-        self.since: int | None = None
+        """Processor-seconds before the first of `sizes`."""
+        self.sizes: list[tuple[int, int]] = []
+        """Pairs of a time, and the number of processors from this time on."""
 
     def begin(self, time: int, processors: int) -> None:
         """Count from `time` on; only the first call has an effect."""
-        if self.since is None:
-            self.since, self.processors = time, processors
+        if not self.sizes:
+            self.sizes.append((time, processors))
 
-    def change(self, time: int, processors: int) -> None:
-        """Record a new size from `time` on."""
-        if self.since is not None:
-            self.processor_seconds = self.until(time)
-            self.since, self.processors = time, processors
+    def change(self, time: int, processors: int, earliest: int = 0) -> None:
+        """Record a new size from `time` on. `until` is not called any more with times before `earliest`."""
+        if self.sizes:
+            self.sizes.append((time, processors))
+        while len(self.sizes) > 1 and (self.sizes[1][0] <= earliest or len(self.sizes) > MOST_SIZES):
+            self.processor_seconds += _between(*self.sizes[:2])
+            del self.sizes[0]
 
     def until(self, time: int) -> int:
-        """Return the processor-seconds up to `time`, which may precede the last change, but no earlier change."""
-        return self.processor_seconds + (0 if self.since is None else self.processors * (time - self.since))
+        """Return the processor-seconds up to `time`. O(sizes)."""
+        known = [size for size in self.sizes if size[0] <= time] or self.sizes[:1]
+        return self.processor_seconds + sum(map(_between, known, [*known[1:], (time, 0)]))
 
     def snapshot(self) -> dict[str, Any]:
         """Return the sums."""
@@ -42,3 +49,9 @@ class Capacity:
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state that `snapshot` returned."""
         vars(self).update(restored(state))
+        self.sizes = [(time, processors) for time, processors in state["sizes"]]
+
+
+def _between(size: tuple[int, int], later: tuple[int, int]) -> int:
+    (begin, processors), (end, _) = size, later
+    return processors * (end - begin)

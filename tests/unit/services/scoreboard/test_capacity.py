@@ -1,0 +1,31 @@
+"""Capacity of a machine whose size changes, also after the last job has ended."""
+
+import random
+
+import orjson
+import pytest
+
+from shadowtime.services.scoreboard.scores import capacity as module
+from shadowtime.services.scoreboard.scores.capacity import Capacity
+
+
+def test_capacity_is_the_sum_over_all_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_SIZES", 5)
+    for seed in range(40):
+        chance = random.Random(seed)
+        sizes, last_end, capacity = [8] * 300, 0, Capacity()
+        capacity.begin(0, 8)
+        changes = sorted(chance.sample(range(1, 300), 20))
+        for at, time in enumerate(changes):
+            size = chance.randint(0, 9)
+            sizes[time:] = [size] * (300 - time)
+            capacity.change(time, size, last_end)
+            if chance.random() < 0.5:
+                last_end = chance.randint(max(last_end, changes[max(at - 3, 0)]), max(last_end, time))
+            copy = Capacity()
+            copy.restore(orjson.loads(orjson.dumps(capacity.snapshot())))
+            assert copy.until(last_end) == capacity.until(last_end) or last_end < capacity.sizes[0][0]
+            if last_end >= capacity.sizes[0][0]:
+                assert capacity.until(last_end) == sum(sizes[:last_end])
+        assert len(capacity.sizes) <= 5
+        assert capacity.until(300) == sum(sizes)
