@@ -100,6 +100,9 @@ WORDS = {
 TRES = ("AllocTRES", "ReqTRES")
 """Fields of trackable resources. Those that a job held count, or else those that it requested."""
 
+CUT_OFF_FIELDS = {*WORDS.values(), *TRES} - {"NodeList"}
+"""Fields whose values lose their meaning if a column cuts them off. Of `NodeList`, only the first node counts."""
+
 OTHER_FIELDS = ("JobID", "JobIDRaw", "State", "ReqMem", "ReqGRES")
 
 TYPE_WORDS: dict[str, tuple[str, Callable[[str], str]]] = {
@@ -238,7 +241,9 @@ class _SacctText:
             for at in reversed(rest):
                 number = lines.pop(at)[0]
                 self._taken.rows.leave_out("rest of a job name of several lines", 1, f"line {number}")
-        self._taken.take_rows(self._shape.names, *self._reader.take(lines))
+        numbers, rows = self._reader.take(lines)
+        self._taken.look_for_cut_off(self._shape, rows)
+        self._taken.take_rows(self._shape.names, numbers, rows)
 
     def finish(self) -> bool:
         """Take the last rows. Return whether the last line is cut off."""
@@ -285,6 +290,8 @@ class SacctColumns:
         self._checks = Instants(self.instants.zone, reading.date_format)  # counts no dates without a zone
         self.wanted = {*PARSERS, *INSTANTS.values(), *WORDS.values(), *TRES, *OTHER_FIELDS}
         """Names of the columns that are read."""
+        self._cut_off: dict[str, str] = {}
+        """The first value of each field that a column of fixed width has cut off."""
         self._lists_cut = 0
         self._first_list = ""
         self._begun = False
@@ -356,6 +363,13 @@ class SacctColumns:
             )
         )
 
+    def look_for_cut_off(self, shape: Shape, rows: Sequence[Sequence[str]]) -> None:
+        """Find the first value of each field that a column of fixed width has cut off: it ends in a plus sign."""
+        for at, (name, (begin, end)) in enumerate(zip(shape.names, shape.spans, strict=False)):
+            if name in CUT_OFF_FIELDS - self._cut_off.keys():
+                cut_off = [row[at] for row in rows if row[at][end - begin - 1 :] == "+"]
+                self._cut_off.update((name, value) for value in cut_off[:1])
+
     def take_rows(self, names: Sequence[str], lines: Sequence[int], rows: Sequence[Sequence[str]]) -> None:
         """Take rows of fields with these names, each with its line number."""
         if rows:
@@ -406,6 +420,12 @@ class SacctColumns:
         rows.open_units = frozenset(name for name in ("run_time",) if name not in self._mapped)
         if self.instants.assumed:
             rows.note_assumed_utc("summer time is an hour off; ask sacct with SLURM_TIME_FORMAT=%s, or use --time-zone")
+        if self._cut_off:
+            shown = ", ".join(f"{name} {quote(value)}" for name, value in self._cut_off.items())
+            rows.notes.append(
+                f"its columns cut off values, such as {shown}: cut-off names that begin alike count as one, and "
+                "cut-off resources are missing; run sacct with -P"
+            )
         if self._lists_cut:
             rows.notes.append(
                 f"sacct has cut off {self._lists_cut:,} lists of array tasks, so jobs are missing; first "

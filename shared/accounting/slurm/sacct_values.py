@@ -3,7 +3,17 @@
 import re
 from collections.abc import Callable
 
-from shadowtime.shared.accounting import NO_LIMIT, NO_VALUE, UNKNOWN, count_of, gpus_of, span_of, tasks_of, whole_number
+from shadowtime.shared.accounting import (
+    NO_LIMIT,
+    NO_VALUE,
+    UNKNOWN,
+    UNLIMITED,
+    count_of,
+    gpus_of,
+    span_of,
+    tasks_of,
+    whole_number,
+)
 from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION, MAX_NAME_LENGTH
 from shadowtime.shared.cluster import KILLED, LIMIT, RESIZED
 from shadowtime.shared.messages import MAX_GPU_TYPES, OR, GpuType
@@ -58,6 +68,9 @@ _REQUESTED_MEMORY = re.compile(r"\s*(\d{1,12}(?:\.\d{1,9})?)([KMGTP]?)([nc]?)\s*
 _IN_UNITS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,2})?)([KMG])\Z")
 _CUT_SPAN = re.compile(r"([0-9]{1,4}-[0-9]{2}:[0-9]{2}):?[0-9]?\+\Z")
 """A duration in a column that is too narrow for its seconds."""
+
+_CUT_WORD = re.compile(r"[a-z_]{4,}\+\Z")
+"""A word in a column that is too narrow for it, in lower case."""
 
 _FRACTION = re.compile(r"\s*[0-9]*[.,][0-9]*[1-9]")
 
@@ -128,11 +141,13 @@ def limit_of(text: str) -> int | None:
 
     >>> [limit_of(text) for text in ("10", "10.0", "1-12:00:00", "UNLIMITED", "Partition_Limit", "", "1 h", "soon")]
     [600, 600, 129600, 549755813888, 549755813888, -1, 3600, None]
-    >>> limit_of("10-00:00:+"), limit_of("0.0833")  # a limit has whole minutes
-    (864000, None)
+    >>> limit_of("10-00:00:+"), limit_of("Partition+"), limit_of("0.0833")  # a limit has whole minutes
+    (864000, 549755813888, None)
     """
     if match := _CUT_SPAN.match(text):
         text = match[1]
+    if (match := _CUT_WORD.match(text.lower())) and any(word.startswith(match[0][:-1]) for word in UNLIMITED):
+        return MAX_DURATION
     if (minutes := whole_number(text)) is not None and text not in (NO_LIMIT, NO_VALUE):
         return min(60 * minutes, MAX_DURATION)
     return None if _FRACTION.match(text) else _minutes(text)

@@ -238,6 +238,23 @@ def test_long_durations_that_a_column_cuts_off(tmp_path: Path) -> None:
     assert [job.requested_time for job in prepare(trace)] == [14 * 86_400]
 
 
+def test_the_limit_of_a_partition_that_a_column_cuts_off(tmp_path: Path) -> None:
+    trace = trace_of(tmp_path, FIXED + fixed("1", limit="Partition+"))
+    assert trace.table[0, FIELDS.index("requested_time")] == MAX_DURATION
+
+
+def test_names_and_resources_that_a_column_cuts_off_are_noted(tmp_path: Path) -> None:
+    heads = (f"{'User':>9} {'AllocTRES':>10} ", f"{'-' * 9} {'-' * 10} ")
+    text = "\n".join(map("".join, zip(heads, FIXED.splitlines(), strict=True)))
+    rows = "".join(
+        f"\n{user:>9} {tres:>10} {fixed('1')}" for user, tres in (("eve", "cpu=4"), ("student_+", "billing=4+"))
+    )
+    notes = [note for note in trace_of(tmp_path, text + rows).notes if "cut off" in note]
+    assert len(notes) == 1
+    assert "User 'student_+', AllocTRES 'billing=4+': cut-off names that begin alike count as one" in notes[0]
+    assert not [note for note in trace_of(tmp_path, FIXED + fixed("1")).notes if "cut off" in note]
+
+
 def test_limits_that_sacct_never_prints(tmp_path: Path) -> None:
     head = "JobID|State|Submit|Start|End|Timelimit|AllocCPUS\n"
     with pytest.raises(TraceError, match=r"Timelimit '0.0833' is neither a duration nor UNLIMITED"):
