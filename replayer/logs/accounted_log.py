@@ -9,6 +9,7 @@ from shadowtime.replayer.logs.swf import table_of
 from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import MAX_MACHINE
 from shadowtime.shared.accounting import (
+    CUT_AT_WINDOWS,
     DATED,
     KINDS,
     OF_TYPE,
@@ -20,6 +21,7 @@ from shadowtime.shared.accounting import (
     MachineParts,
     Names,
     Reading,
+    cut_at_windows,
     in_order_of_time,
     joined_sizes,
     own_numbers,
@@ -87,6 +89,11 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
     since = np.where(lives.eligible > 0, np.maximum(lives.eligible, lives.submit), lives.submit)
     own, others = own_numbers(numbers, lives, since, kept, rows.column("life_step"))
     _add_note(rows, others, "jobs started while another job of the same number ran, and count as separate jobs")
+    if rows.has("life_step"):  # of sacct
+        _add_note(
+            *(rows, cut_at_windows(numbers, lives, kept)),
+            f"rows start when another row of their submission ends, and count as further lives: {CUT_AT_WINDOWS}",
+        )
     early = kept & lives.started & (lives.start < since)
     since = np.where(early, lives.start, since)
     unique = np.zeros(len(rows), dtype=np.bool_)

@@ -39,7 +39,16 @@ if TYPE_CHECKING:
         task_of,
         tasks_of,
     )
-    from shadowtime.shared.accounting.lives import DATED, Lives, in_order_of_time, joined_sizes, own_numbers, repeated
+    from shadowtime.shared.accounting.lives import (
+        CUT_AT_WINDOWS,
+        DATED,
+        Lives,
+        cut_at_windows,
+        in_order_of_time,
+        joined_sizes,
+        own_numbers,
+        repeated,
+    )
     from shadowtime.shared.accounting.machine_parts import (
         NONE,
         MachineParts,

@@ -24,6 +24,9 @@ HOUR, TWO_DAYS = 3_600, 172_800
 NOWHERE = "none assigned"
 """Node list of a job that never started. For such a job, some versions of Slurm print its end also as its start."""
 
+CUT_AT_WINDOWS = "sacct -T cuts jobs off at the limits of its window; run it without -T"
+"""Part of the notes on rows that show that."""
+
 
 class Lives(NamedTuple):
     """The times of lives: columns of shape (n,), with one value for each row of an accounting file.
@@ -146,6 +149,19 @@ def repeated(numbers: Integers, lives: Lives) -> Flags:
     again = np.zeros(len(numbers), dtype=np.bool_)
     again[order[1:]] = same & (twice | going_on[order][1:] | never[order][1:])
     return again
+
+
+def cut_at_windows(numbers: Integers, lives: Lives, kept: Flags) -> Integers:
+    """Return the rows in `kept` that start in the second in which another row of the same job and submission ends.
+
+    `sacct -T` prints such rows, see `CUT_AT_WINDOWS`. A requeued job is submitted anew.
+    """
+    rows = np.flatnonzero(kept & lives.started)
+    rows = rows[np.lexsort((lives.start[rows], lives.submit[rows], numbers[rows]))]
+    before, later = rows[:-1], rows[1:]
+    same = (numbers[before] == numbers[later]) & (lives.submit[before] == lives.submit[later])
+    cut: Integers = later[same & (lives.end[before] == lives.start[later])]
+    return cut
 
 
 def own_numbers(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shadowtime.shared.accounting import (
+    CUT_AT_WINDOWS,
     FEDERATED_SPANS,
     LIFE,
     NOT_SET,
@@ -54,6 +55,7 @@ from shadowtime.shared.accounting.slurm.sacct_values import (
     EXPECTED,
     GOING_ON,
     STATES,
+    UNFINISHED,
     amount_of,
     counted,
     elapsed_of,
@@ -292,6 +294,7 @@ class SacctColumns:
         """Names of the columns that are read."""
         self._cut_off: dict[str, str] = {}
         """The first value of each field that a column of fixed width has cut off."""
+        self._cut_at_window = 0
         self._lists_cut = 0
         self._first_list = ""
         self._begun = False
@@ -426,6 +429,8 @@ class SacctColumns:
                 f"its columns cut off values, such as {shown}: cut-off names that begin alike count as one, and "
                 "cut-off resources are missing; run sacct with -P"
             )
+        if self._cut_at_window:
+            rows.notes.append(f"{self._cut_at_window:,} jobs that wait or run have an end: {CUT_AT_WINDOWS}")
         if self._lists_cut:
             rows.notes.append(
                 f"sacct has cut off {self._lists_cut:,} lists of array tasks, so jobs are missing; first "
@@ -534,7 +539,11 @@ class SacctColumns:
         status = kept.numbers("State", lambda text: STATES.get(state_in(text), UNKNOWN))
         over = kept.numbers("State", lambda text: int(state_in(text) not in GOING_ON)) != 0
         never = (run_time == 0) & (allocated <= 0) & over & (kept.has("AllocCPUS", "NCPUS", "AllocTRES"))
-        start = np.where(never, UNKNOWN, start)  # recognise jobs that never started even without NodeList
+        waiting = kept.numbers("State", lambda text: int(state_in(text) == "PENDING")) == 1
+        start = np.where(never | waiting, UNKNOWN, start)  # recognise jobs that never started even without NodeList
+        unfinished = kept.numbers("State", lambda text: int(state_in(text) in UNFINISHED)) == 1
+        self._cut_at_window += int((unfinished & (end != UNKNOWN)).sum())
+        end = np.where(unfinished, UNKNOWN, end)
         stopped = np.maximum(suspended, 0)
         if "End" not in kept.columns:
             end = np.where((start >= 0) & (run_time >= 0) & over, start + run_time + stopped, UNKNOWN)

@@ -34,6 +34,9 @@ GOING_ON = {
     *("SIGNALING", "SPECIAL_EXIT", "STAGE_OUT", "STOPPED"),
 }
 
+UNFINISHED = {"PENDING", "RUNNING", "SUSPENDED"}
+"""States of jobs that have not ended. With `-T`, sacct prints an end for them too: that of its window."""
+
 CODES = {
     "BF": "BOOT_FAIL",
     "CA": "CANCELLED",

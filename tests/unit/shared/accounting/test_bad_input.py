@@ -274,3 +274,21 @@ def test_hashes_stand_for_names_where_a_key_is_given(tmp_path: Path) -> None:
     assert "was written with a key" in refused(tmp_path, {}, names=names)
     names.write_text('{"user": {"eve": 7}}')
     assert "not a mapping of names" in refused(tmp_path, {}, names=names)
+
+
+def test_jobs_that_sacct_cuts_off_at_its_window_are_noted(tmp_path: Path) -> None:
+    """As `sacct -T` prints a job, in two windows, one that runs, and one that waits."""
+    trace = read(
+        tmp_path,
+        {"End": "1795325500", "ElapsedRaw": "20"},
+        {"Start": "1795325500", "ElapsedRaw": "40"},
+        {"JobIDRaw": "2", "JobID": "2", "State": "RUNNING"},
+        {"JobIDRaw": "3", "JobID": "3", "State": "PENDING", "Start": "1795325540", "AllocCPUS": "0"},
+    )
+    assert trace.left_out["still running"] == (1, "job 2, line 4")
+    assert trace.left_out["still waiting"] == (1, "job 3, line 5")
+    cut = [note.partition(":")[0] for note in trace.notes if "run it without -T" in note]
+    assert cut == [
+        "2 jobs that wait or run have an end",
+        "1 rows start when another row of their submission ends, and count as further lives",
+    ]
