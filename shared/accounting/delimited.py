@@ -174,5 +174,7 @@ class RowReader:
                 continue
             fields, size = len(self.shape.split(text)), len(self.shape.names)
             counted = f"{fields} field{'s' if fields != 1 else ''}, but {size} in the head"
+            if fields > size:
+                counted += f" (if a field contains {self.shape.delimiter!r}, print it with another delimiter)"
             self._odd.add(number, f"{counted if fields != size else 'no row'}: {quote(text)}")
         del self._parts[:count]

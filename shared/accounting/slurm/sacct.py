@@ -102,6 +102,9 @@ WORDS = {
 TRES = ("AllocTRES", "ReqTRES")
 """Fields of trackable resources. Those that a job held count, or else those that it requested."""
 
+PLAIN_WORDS = ("User", "Account", "Partition", "QOS", "NodeList")
+"""Fields without an equals sign. If one has it, a delimiter within a list of resources has shifted the fields."""
+
 CUT_OFF_FIELDS = {*WORDS.values(), *TRES} - {"NodeList"}
 """Fields whose values lose their meaning if a column cuts them off. Of `NodeList`, only the first node counts."""
 
@@ -357,7 +360,9 @@ class SacctColumns:
             all(parse(row[name]) is not None for name, parse in PARSERS.items() if name in row)
             and all(self._checks(row[name]) is not None for name in INSTANTS.values() if name in row)
             and self._checks(submitted) not in (UNKNOWN, None)
-            and all("=" in row[name] for name in TRES if row.get(name))
+            and all("=" in part for name in TRES if row.get(name) for part in row[name].split(","))
+            and not any("=" in row[name] for name in PLAIN_WORDS if name in row)
+            and row.get("NodeList", "").count("[") == row.get("NodeList", "").count("]")
             and ("State" not in row or state_in(row["State"]) in STATES.keys() | GOING_ON)
             and all(
                 job_of(row[name].partition(".")[0].partition("_")[0]) not in (UNKNOWN, None)

@@ -238,6 +238,16 @@ def test_long_durations_that_a_column_cuts_off(tmp_path: Path) -> None:
     assert [job.requested_time for job in prepare(trace)] == [14 * 86_400]
 
 
+@pytest.mark.parametrize("last", ["NodeList,User,JobName", "AllocTRES,User,JobName"])
+def test_lists_with_the_delimiter_shift_no_fields(tmp_path: Path, last: str) -> None:
+    listing = "n[01,03]" if last.startswith("NodeList") else "cpu=4,mem=4G"
+    text = f"JobID,State,Submit,Start,End,AllocCPUS,{last}\n1,COMPLETED,0,600,4200,4,{listing},eve,sim\n"
+    with pytest.raises(TraceError, match=r"line 2: 10 fields, but 9 in the head \(if a field contains ','"):
+        trace_of(tmp_path, text)
+    quoted = text.replace(listing, f'"{listing}"')
+    assert times(trace_of(tmp_path, quoted)) == [(0, 600, 4200)]
+
+
 def test_the_limit_of_a_partition_that_a_column_cuts_off(tmp_path: Path) -> None:
     trace = trace_of(tmp_path, FIXED + fixed("1", limit="Partition+"))
     assert trace.table[0, FIELDS.index("requested_time")] == MAX_DURATION
