@@ -4,6 +4,7 @@ In 22.05 (v0.0.38) a number is a JSON number, or null for none, and a state is a
 is an object that says whether it is set or infinite, and a state is a list of words.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from shadowtime.shared.accounting.slurm.sacct_values import STATES
 from shadowtime.shared.bounds import MAX_JSON
 from shadowtime.shared.errors import TraceError
 
-UNLIMITED = "UNLIMITED"
+UNLIMITED, NO_LIMIT_OF_ITS_OWN = "UNLIMITED", "Partition_Limit"
 
 NO_VAL = {str(size - less) for size in (2**32, 2**64) for less in (1, 2)}
 """Numbers that Slurm writes for no value, or for an infinite one. Accounting has them unchanged from 23.11 on."""
@@ -25,6 +26,9 @@ FLAGS = (
     *("REVOKED", "RESV_DEL_HOLD", "SIGNALING", "STAGE_OUT"),
 )
 """Flags that commands print instead of a state. The first one in this order wins."""
+
+_BETWEEN = re.compile(rb"(?<=\})[ \t\r]*\n\s*(?=\{)")
+"""The line end between two objects that no comma separates: the outputs of two calls."""
 
 BASE = {"PENDING", "RUNNING", "SUSPENDED", *STATES} - set(FLAGS)
 
@@ -135,7 +139,7 @@ def sacct_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
             *map(instant_of, instants),
             digits(time.get("elapsed")),
             digits(time.get("suspended")),
-            UNLIMITED if limit is None else digits(limit),
+            UNLIMITED if limit is None else digits(limit, NO_LIMIT_OF_ITS_OWN),
             asked.get("cpu") or digits(part_of(job, "required").get("CPUs")),
             allocated.get("cpu") or asked.get("cpu", "0"),
             allocated.get("node") or asked.get("node") or digits(job.get("allocation_nodes")),
@@ -176,15 +180,18 @@ def _resources(listing: Any) -> dict[str, str]:
 
 
 def jobs_in(path: Path) -> list[dict[str, Any]]:
-    """Return the jobs in the output of `sacct --json`.
+    """Return the jobs in the output of one or several calls of `sacct --json`.
 
     Raise `TraceError` if the file is not such output, or is too large.
     """
-    try:
-        answer = orjson.loads(whole_contents(path, MAX_JSON))
-    except orjson.JSONDecodeError as error:
-        raise TraceError(f"{path}: not the whole output of sacct --json: {error}") from None
-    jobs = answer.get("jobs") if isinstance(answer, dict) else None
-    if not isinstance(jobs, list):
-        raise TraceError(f"{path}: expected the output of sacct --json, with a list of jobs")
-    return [job for job in jobs if isinstance(job, dict)]
+    jobs: list[dict[str, Any]] = []
+    for output in _BETWEEN.split(whole_contents(path, MAX_JSON)):
+        try:
+            answer = orjson.loads(output)
+        except orjson.JSONDecodeError as error:
+            raise TraceError(f"{path}: not the whole output of sacct --json: {error}") from None
+        listed = answer.get("jobs") if isinstance(answer, dict) else None
+        if not isinstance(listed, list):
+            raise TraceError(f"{path}: expected the output of sacct --json, with a list of jobs")
+        jobs += (job for job in listed if isinstance(job, dict))
+    return jobs

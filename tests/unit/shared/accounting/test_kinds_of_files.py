@@ -22,7 +22,7 @@ from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.shared.accounting.mapping import parse_columns
 from shadowtime.shared.accounting.reading import Reading
 from shadowtime.shared.accounting.text_file import contents_of
-from shadowtime.shared.bounds import MAX_STREAMS
+from shadowtime.shared.bounds import MAX_DURATION, MAX_STREAMS
 from shadowtime.shared.errors import SettingsError, TraceError
 
 GOOD = """\
@@ -441,6 +441,21 @@ def test_a_damaged_job_of_sacct_json_harms_no_other(
         jobs[7][outer] = value
     trace = trace_of(tmp_path_factory.mktemp("damaged"), json.dumps({"jobs": jobs}), "log.json")
     assert_one_lost(trace, NUMBERS, 7)
+
+
+def test_outputs_of_several_calls_of_sacct_json_are_one_log(tmp_path: Path) -> None:
+    outputs = [json.dumps({"jobs": [answered(number)], "meta": {}}, indent=1) for number in (1, 2)]
+    (tmp_path / "months").mkdir()
+    for at, output in enumerate(outputs):
+        (tmp_path / "months" / f"{at}.json").write_text(output)
+    for trace in (read_trace(tmp_path / "months"), trace_of(tmp_path, "\n".join(outputs), "log.json")):
+        assert trace.table[:, 0].tolist() == [1, 2]
+
+
+def test_a_limit_that_is_not_set_is_that_of_the_partition(tmp_path: Path) -> None:
+    job = answered(1)
+    job["time"] |= {"limit": {"set": False, "infinite": False, "number": 0}}
+    assert prepare(trace_of(tmp_path, json.dumps({"jobs": [job]}), "log.json"))[0].requested_time == MAX_DURATION
 
 
 @given(value=st.none() | st.text(max_size=20), column=st.sampled_from(TABLE.strip().split(",")), at=st.integers(0, 29))
