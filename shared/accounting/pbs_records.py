@@ -158,14 +158,14 @@ def _facts_of(
     """Return the numbers and words of a life, from a record and the earlier records of the job."""
     asked = {**known.attributes, **attributes} if known else attributes
     over = kind not in ("Q", "S")
-    start = UNKNOWN if kind == "Q" else _whole(attributes, "start")
+    start = UNKNOWN if kind == "Q" else _instant(attributes, "start")
     if start == UNKNOWN and known is not None and kind in ("S", "E", "R"):
         start = known.started
-    ended = _whole(attributes, "end")
-    submit = _whole(asked, "ctime")
+    ended = _instant(attributes, "end")
+    submit = _instant(asked, "ctime")
     if submit == UNKNOWN and known is not None:
         submit = known.queued
-    eligible = _whole(asked, "etime")
+    eligible = _instant(asked, "etime")
     if any(0 <= instant < _FIRST_SECOND for instant in (submit, eligible, start, ended)):
         raise ValueError(f"job {quote(job)} has a time that is not a Unix time")
     exit_status = attributes.get("Exit_status", "")
@@ -326,6 +326,11 @@ def _whole(attributes: Mapping[str, str], name: str) -> int:
         return UNKNOWN
     number = whole_number(attributes[name])
     return UNKNOWN if number is None else number
+
+
+def _instant(attributes: Mapping[str, str], name: str) -> int:
+    """Return a Unix time in seconds; `UNKNOWN` if it is missing, or 0 as of a job that was not eligible or never ran."""
+    return _whole(attributes, name) or UNKNOWN
 
 
 def _span(text: str | None, *, unlimited: bool = False) -> int:

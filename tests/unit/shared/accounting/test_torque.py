@@ -94,3 +94,12 @@ def test_records_of_reservations_are_left_out(tmp_path: Path, kind: str, number:
     trace = read_trace(path)
     assert len(trace.table) == 1
     assert trace.left_out["about a reservation"] == (1, "line 2")
+
+
+def test_times_of_0_are_missing(tmp_path: Path) -> None:
+    """A job that was run while it was held has no time of eligibility, and one that never ran has no start."""
+    sized = f"exec_host=c1/0-3 Resource_List.walltime=02:00:00 {ENDED}"
+    held, never = TIMES.replace("etime=1506952800", "etime=0"), TIMES.replace("start=1506952860", "start=0")
+    queued = record("501.head", held.partition(" start=")[0], "Q")  # as PBS Pro writes each job
+    jobs = read(tmp_path, queued + record("501.head", f"{held} {sized}") + record("502.head", f"{never} {sized}"))
+    assert [(job.submit_time, job.wait_time) for job in jobs] == [(0, 60), (0, None)]
