@@ -329,7 +329,7 @@ def _whole(attributes: Mapping[str, str], name: str) -> int:
 
 
 def _instant(attributes: Mapping[str, str], name: str) -> int:
-    """Return a Unix time in seconds; `UNKNOWN` if it is missing, or 0 as of a job that was not eligible or never ran."""
+    """Return a Unix time in seconds; `UNKNOWN` if it is missing or 0, as of a job that never ran."""
     return _whole(attributes, name) or UNKNOWN
 
 
