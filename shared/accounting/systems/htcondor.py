@@ -92,7 +92,12 @@ def _ads(path: Path, odd: OddRows) -> Iterator[JsonRecord]:
     names: dict[bytes, str | None] = {}
     for block in lines_of(path):
         if not last and json_keys(b"\n".join(block[:100])):
-            yield from json_records(path, "ClusterId")
+            spelled: dict[str, str] = {}  # the names of attributes by those in the file, empty for those not read
+            for line_number, values in json_records(path, "ClusterId"):
+                if values is not None:
+                    spelled |= {key: ATTRIBUTES.get(key.lower(), "") for key in values.keys() - spelled.keys()}
+                    values = {spelled[key]: value for key, value in values.items() if spelled[key]}
+                yield JsonRecord(line_number, values)
             return
         for number, line in enumerate(block, last + 1):
             written, equals, value = line.partition(b" = ")

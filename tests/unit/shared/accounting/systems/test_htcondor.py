@@ -106,3 +106,11 @@ def test_allowed_durations_are_limits(tmp_path: Path) -> None:
     path = tmp_path / "history"
     path.write_text(AD + "AllowedJobDuration = 7200\nAllowedExecuteDuration = 3600\n")
     assert htcondor.read(path, Reading()).column("limit").tolist() == [3600]
+
+
+def test_names_of_attributes_are_spelled_in_any_case(tmp_path: Path) -> None:
+    """HTCondor writes RequestGPUs and GPUsProvisioned."""
+    path = tmp_path / "history"
+    for text in (JSON.replace('"QDate"', '"RequestGPUs": 2,\n "QDate"'), AD + "RequestGPUs = 2\n"):
+        path.write_text(text)
+        assert htcondor.read(path, Reading()).column("gpus").tolist() == [2]
