@@ -61,13 +61,15 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
     _refuse_impossible(name, rows, lives)
     pool = _pools(rows, parts, lives.started)
     numbers, ids, steps = _numbers(rows)
+    others = _of_other_cluster(name, rows, reading.cluster)
+    numbers = np.where(others, UNKNOWN, numbers)  # they repeat no job of this cluster
     status, limit = rows.column("status"), rows.column("limit")
     size, over = rows.column("processors"), lives.end != UNKNOWN
     again = repeated(numbers, lives)
-    changes, joined = joined_sizes(numbers, lives, status, limit, size, over & ~again)
+    changes, joined = joined_sizes(numbers, lives, status, limit, size, over & ~again & ~others)
     waited = (lives.eligible != UNKNOWN) & (lives.eligible <= lives.end) if rows.has("eligible") else over
     reasons = {
-        "of another cluster": _of_other_cluster(name, rows, reading.cluster),
+        "of another cluster": others,
         "step of a job": steps,
         "told twice": again,
         "without a number": numbers == UNKNOWN,
@@ -87,8 +89,8 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         kept &= ~applies
 
     since = np.where(lives.eligible > 0, np.maximum(lives.eligible, lives.submit), lives.submit)
-    own, others = own_numbers(numbers, lives, since, kept, rows.column("life_step"))
-    _add_note(rows, others, "jobs started while another job of the same number ran, and count as separate jobs")
+    own, at_once = own_numbers(numbers, lives, since, kept, rows.column("life_step"))
+    _add_note(rows, at_once, "jobs started while another job of the same number ran, and count as separate jobs")
     if rows.has("life_step"):  # of sacct
         _add_note(
             *(rows, cut_at_windows(numbers, lives, kept)),
@@ -182,7 +184,10 @@ def _of_other_cluster(name: str, rows: AccountingRows, cluster: str | None) -> F
     shown = ", ".join(map(quote, known[:10])) or "no cluster"
     if cluster is None:
         if len(known) > 1:
-            raise TraceError(f"{name}: it has jobs of {len(known)} clusters: {shown}; choose one with --cluster NAME")
+            raise TraceError(
+                f"{name}: it has jobs of {len(known)} clusters: {shown}; choose one with --cluster NAME (in a table, "
+                "--columns cluster= takes them for one machine)"
+            )
         return np.zeros(len(rows), dtype=np.bool_)
     if cluster not in known:
         raise TraceError(f"{name}: no cluster {quote(cluster)}; it names {shown}")

@@ -11,7 +11,7 @@ from shadowtime.shared.quoting import among, quote
 
 INSTANTS = ("submit", "eligible", "start", "end", "handed_in")
 SPANS = ("run_time", "suspended", "limit", "wait")
-NAMES = (*NUMBERS, "wait", "handed_in", "state", *TEXTS)
+NAMES = (*NUMBERS, "wait", "handed_in", "state", *TEXTS, "cluster")
 """Names that `--columns` accepts."""
 
 _IN_NAME = re.compile(r"(?:\A|[ _(\[])([a-zµ]+)[)\]]?\Z")

@@ -66,4 +66,5 @@ def _job(instants: Instants, line: int, values: dict[str, Any]) -> JobRow:
         partition=text_of(values, ["partition"]),
         qos=text_of(values, ["qos"]),
         node_list=text_of(values, ["nodes"]),
+        cluster=text_of(values, ["cluster"]),
     )

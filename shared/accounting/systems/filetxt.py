@@ -88,4 +88,5 @@ def _job(instants: Instants, line: int, text: str) -> JobRow:
         partition=str(values["Partition"]),
         qos=text_of(values, ["QOS"]),
         node_list=text_of(values, ["NodeList"]),
+        cluster=text_of(values, ["Cluster"]),
     )

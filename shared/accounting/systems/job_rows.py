@@ -53,6 +53,7 @@ class JobRow(NamedTuple):
     partition: str = ""
     qos: str = ""
     node_list: str = ""
+    cluster: str = ""
     job_id: str = ""
     """The job's own name, if that is no number."""
 
@@ -122,7 +123,7 @@ class AccountedJobs:
         submit, eligible = (np.array(columns[name], dtype=np.int64) for name in ("submit", "eligible"))
         columns["eligible"] = np.where(eligible == UNKNOWN, submit, eligible)
         lines = columns.pop("line")
-        words = {name: columns.pop(name) for name in (*TEXTS, "job_id")}
+        words = {name: columns.pop(name) for name in (*TEXTS, "cluster", "job_id")}
         self.rows.extend(lines, columns, words)
         self._waiting.clear()
 

@@ -209,6 +209,8 @@ class _Table:
         """Return the columns by our names. Names without a column are absent."""
         spelled = {column.lower(): column for column in reversed(there)} | {column: column for column in there}
         ours = {name: Mapped(spelled.get(name) or spelled.get(OTHERWISE.get(name, name), name)) for name in NAMES}
+        if ours["cluster"] in self._stated.values():  # the clusters are the partitions, for example
+            del ours["cluster"]
         ours |= self._stated
         return {name: mapped for name, mapped in ours.items() if mapped.column and mapped.column in there}
 
@@ -348,7 +350,7 @@ class _Table:
         if "limit" in numbers:
             self._bare_limits &= any(map(_is_bare, columns["limit"].coded[0][:100]))
             numbers["limit"] = np.where(numbers["limit"] == UNKNOWN, MAX_DURATION, numbers["limit"])
-        words = {name: columns[name].words(word_of) for name in TEXTS if name in columns}
+        words = {name: columns[name].words(word_of) for name in (*TEXTS, "cluster") if name in columns}
         counted = np.arange(self._taken + 1, self._taken + 1 + len(lines)), CellColumn([""] * len(lines))
         numbers["job_number"], words["job_id"] = (
             numbers_and_ids(columns["job_number"]) if "job_number" in columns else counted

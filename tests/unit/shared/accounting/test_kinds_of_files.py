@@ -174,6 +174,21 @@ def test_several_clusters_are_named_and_one_can_be_chosen(tmp_path: Path) -> Non
     assert (trace.table[:, 0].tolist(), trace.left_out["of another cluster"][0]) == ([102, 103], 1)
 
 
+TWO_CLUSTERS = """\
+job_number,submit,start,end,processors,cluster
+1,0,5,65,4,alpha
+2,0,5,65,4,beta
+"""
+
+
+def test_several_clusters_of_a_table(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"jobs of 2 clusters: 'alpha', 'beta'; .*--columns cluster= takes them"):
+        trace_of(tmp_path, TWO_CLUSTERS, "jobs.csv")
+    assert trace_of(tmp_path, TWO_CLUSTERS, "jobs.csv", cluster="beta").table[:, 0].tolist() == [2]
+    for columns in ("cluster=", "partition=cluster"):
+        assert len(trace_of(tmp_path, TWO_CLUSTERS, "jobs.csv", columns=parse_columns([columns])).table) == 2
+
+
 SUMMER = """\
 JobIDRaw|JobID|State|Submit|Eligible|Start|End|Elapsed|TimelimitRaw|ReqCPUS|AllocCPUS
 101|101|COMPLETED|2026-10-25T01:50:00|2026-10-25T01:50:00|2026-10-25T02:10:00|2026-10-25T02:50:00|01:40:00|180|4|4

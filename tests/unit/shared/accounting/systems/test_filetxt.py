@@ -57,6 +57,12 @@ def test_values(tmp_path: Path, old: str, new: str, field: str, value: int) -> N
     assert read(tmp_path, LINE.replace(old, new, 1))[field] == value
 
 
+def test_lines_name_their_cluster(tmp_path: Path) -> None:
+    path = tmp_path / "jobcomp.log"
+    path.write_text(LINE + LINE.replace("Cluster=c1", "Cluster=c2"))
+    assert list(filetxt.read(path, Reading()).words("cluster").values) == ["c1", "c2"]
+
+
 def test_a_damaged_line_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "jobcomp.log"
     damaged = ("COMPLETED", "COMPLETE"), ("TimeLimit=60", "TimeLimit=soon"), ("00:30:15", "00:3O:15")

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from shadowtime.replayer.logs.formats import read_trace
 from shadowtime.shared.accounting import UNKNOWN, Reading
 from shadowtime.shared.accounting.systems import elasticsearch, flux, json_records
 from shadowtime.shared.accounting.systems.json_objects import WINDOW
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.cluster import LIMIT
+from shadowtime.shared.errors import TraceError
 
 FLUX = {
     "t_depend": 1600000000.3,
@@ -154,6 +156,14 @@ def test_values_of_documents(tmp_path: Path) -> None:
         32,
         MAX_DURATION,
     )
+
+
+def test_documents_of_several_clusters(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.json"
+    path.write_text("\n".join(json.dumps(DOCUMENT | {"cluster": name}) for name in ("alpha", "beta")))
+    with pytest.raises(TraceError, match="jobs of 2 clusters: 'alpha', 'beta'"):
+        read_trace(path)
+    assert len(read_trace(path, Reading(cluster="beta")).table) == 1
 
 
 def test_lines_of_a_bulk_request_are_no_damage(tmp_path: Path) -> None:
