@@ -92,6 +92,7 @@ def test_header_may_be_missing_or_in_the_middle_and_its_first_value_counts(tmp_p
     assert read_swf(save(tmp_path, line(1))).header == {}
     text = line(1) + "; MaxProcs: 64\n; MaxProcs: 32\n;  Note:\n;      http://example.org\n" + line(2)
     assert read_swf(save(tmp_path, text)).header == {"MaxProcs": "64", "Note": ""}
+    assert read_swf(save(tmp_path, ";MaxProcs:64\n" + line(1))).header == {"MaxProcs": "64"}
 
 
 def test_undecodable_bytes_in_comments(tmp_path: Path) -> None:
