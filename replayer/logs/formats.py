@@ -182,7 +182,7 @@ def format_of(path: Path) -> LogFormat | None:
     """
     head = beginning_of(path)
     lines = list(filter(bytes.strip, first_lines(head)))
-    if not lines or lines[0].startswith(b";") or not any(line.strip(NUMERIC) for line in lines):
+    if _is_tar(head) or not lines or lines[0].startswith(b";") or not any(line.strip(NUMERIC) for line in lines):
         return None
     known = log_formats()
     own = [known[name] for name in known.data if name != "table"]
@@ -236,7 +236,7 @@ def _unread(path: Path) -> str | None:
     lines = [line for line in first_lines(head) if line.strip()]
     if b"\0" in head[:4]:
         return "text in UTF-16 or UTF-32 without a byte order mark, or no text; convert it with iconv -t UTF-8"
-    if head[257:262] == b"ustar":
+    if _is_tar(head):
         return "a tar archive; unpack it: a folder is read as one log"
     standard = path.name.endswith(STANDARD) or any(line.startswith(b";") or JOB_LINE.match(line) for line in lines)
     if lines and not standard:
@@ -246,6 +246,10 @@ def _unread(path: Path) -> str | None:
             "and tables of text with a delimiter (--delimiter, ' ' for blanks) and names of columns (--fields)"
         )
     return None
+
+
+def _is_tar(head: bytes) -> bool:
+    return head[257:262] == b"ustar"
 
 
 def _known() -> str:

@@ -322,10 +322,11 @@ def test_objects_by_job_or_by_column(tmp_path: Path, text: str) -> None:
     assert facts(trace_of(tmp_path, text))[0][1:] == (5, 60, 4, 60)
 
 
-def tar() -> bytes:
-    packed = io.BytesIO()
+def tar(text: bytes = b"") -> bytes:
+    packed, member = io.BytesIO(), tarfile.TarInfo("acct/20260127")
+    member.size = len(text)
     with tarfile.open(fileobj=packed, mode="w") as archive:
-        archive.addfile(tarfile.TarInfo("acct/20260127"), io.BytesIO())
+        archive.addfile(member, io.BytesIO(text))
     return gzip.compress(packed.getvalue(), mtime=0)  # workers of pytest must name the test alike
 
 
@@ -343,6 +344,7 @@ def tar() -> bytes:
         ),
         (" ID     OWNER          SUBMITTED   RUN_TIME ST\n", "print condor_history -json"),
         (tar(), "a tar archive; unpack it"),
+        (tar(SACCT.encode() + b"1|COMPLETED|0|600|4200|120|4\n" * 2), "a tar archive; unpack it"),
         ("Job_Id: 1\n    job_name = x\n", "in no known format; it begins with 'Job_Id: 1'; known formats are Batsim, "),
         ('{"timestamp": 1, "Jobs": {"300.h": {"queue": "workq"}}, "n": 3}', "it is an object with 'timestamp', 'Jobs'"),
     ],
