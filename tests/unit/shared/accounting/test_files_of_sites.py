@@ -18,6 +18,7 @@ from shadowtime.shared.accounting import parse_columns, preset_columns
 from shadowtime.shared.accounting.reading import Reading
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import TraceError
+from tests.unit.shared.accounting.reading import JOB
 
 SACCT = "JobID|State|Submit|Start|End|Timelimit|AllocCPUS\n"
 TABLE = "job,submit,start,end,cores,limit\n"
@@ -344,7 +345,7 @@ def tar(text: bytes = b"") -> bytes:
         ),
         (" ID     OWNER          SUBMITTED   RUN_TIME ST\n", "print condor_history -json"),
         (tar(), "a tar archive; unpack it"),
-        (tar(SACCT.encode() + b"1|COMPLETED|0|600|4200|120|4\n" * 2), "a tar archive; unpack it"),
+        (tar("".join("|".join(JOB.values()) + "\n" for _ in range(2)).encode()), "a tar archive; unpack it"),
         ("Job_Id: 1\n    job_name = x\n", "in no known format; it begins with 'Job_Id: 1'; known formats are Batsim, "),
         ('{"timestamp": 1, "Jobs": {"300.h": {"queue": "workq"}}, "n": 3}', "it is an object with 'timestamp', 'Jobs'"),
     ],
