@@ -141,7 +141,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         np.array([(own[row], time - zero, size) for row, time, size in changes if kept[row]], dtype=np.int64)
         .reshape(-1, 3)
         .T,
-        None if parts else peak,
+        None if parts else peak or None,
         {int(own[row]): ids[int(numbers[row])] for row in order.tolist() if int(numbers[row]) in ids} if ids else {},
         gpu_texts,
         frozenset({"handed_in"} if rows.has("eligible") else ()),

@@ -188,14 +188,14 @@ def _without_header(lines: Sequence[str], delimiter: str | None, is_row: IsRow) 
 
 
 def columns_shown(names: Sequence[str], values: Sequence[str]) -> str:
-    """Return the names of columns with their first values, for a message.
+    """Return the names of columns with their first values, if there are any, for a message.
 
-    >>> columns_shown(["job", "t"], ["17", "2026-11-22"])
-    "job '17', t '2026-11-22'"
+    >>> columns_shown(["job", "t"], ["17", "2026-11-22"]), columns_shown(["job", "t"], [])
+    ("job '17', t '2026-11-22'", 'job, t')
     """
-    pairs = list(zip(names, values, strict=False))
-    shown = (f"{_plain(name)} {quote(value, 24)}" for name, value in pairs[:MAX_SHOWN])
-    return ", ".join(shown) + (f" and {len(pairs) - MAX_SHOWN} more" if len(pairs) > MAX_SHOWN else "")
+    texts = (f" {quote(value, 24)}" for value in values)
+    shown = [_plain(name) + next(texts, "") for name in names[:MAX_SHOWN]]
+    return ", ".join(shown) + (f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else "")
 
 
 def _plain(name: str) -> str:

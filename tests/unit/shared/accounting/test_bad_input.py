@@ -292,3 +292,8 @@ def test_jobs_that_sacct_cuts_off_at_its_window_are_noted(tmp_path: Path) -> Non
         "2 jobs that wait or run have an end",
         "1 rows start when another row of their submission ends, and count as further lives",
     ]
+
+
+def test_no_machine_of_0_processors_is_assumed(tmp_path: Path) -> None:
+    assert read(tmp_path, {"ReqCPUS": "0", "AllocCPUS": "0"}).most_held is None
+    assert read(tmp_path, {"ReqCPUS": "2"}).most_held == 4
