@@ -11,6 +11,7 @@ from shadowtime.replayer.logs.workload import MAX_MACHINE
 from shadowtime.shared.accounting import (
     CUT_AT_WINDOWS,
     DATED,
+    HOUR,
     KINDS,
     OF_TYPE,
     TYPES,
@@ -43,6 +44,9 @@ MOST_YEARS = 50
 
 FEW = 5
 """Minimum number of jobs for a check of shares."""
+
+MANY = 20
+"""Minimum number of jobs from which on it is no accident that all were submitted on the hour."""
 
 GRACE = 120
 """Seconds that a job may run beyond its limit without a doubt about the unit; at most the limit again."""
@@ -111,6 +115,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         "jobs started before they were submitted or eligible, and count as jobs without a wait",
     )
 
+    _note_rounded_submissions(rows, lives, kept)
     order = np.flatnonzero(kept)
     order = order[np.lexsort((own[order], since[order]))]
     first = int(min(lives.submit[order].min(), since[order].min()))
@@ -199,6 +204,17 @@ def _add_note(rows: AccountingRows, places: Integers, what: str) -> None:
     """Add a note with the number of these rows and the first of them, if there are any."""
     if len(places):
         rows.notes.append(f"{len(places):,} {what}; first {_example(rows, int(places.min()))}")
+
+
+def _note_rounded_submissions(rows: AccountingRows, lives: Lives, kept: Flags) -> None:
+    """Add a note if all jobs were submitted on the hour, as if at midnight of their date, but did not start so."""
+    ran = kept & lives.started & (lives.submit >= DATED)
+    on_the_hour, started = (instants[ran] % (HOUR // 2) == 0 for instants in (lives.submit, lives.start))
+    if ran.sum() >= MANY and on_the_hour.all() and not started.mean() > MOST_SHARE:
+        rows.notes.append(
+            f"all {int(ran.sum()):,} jobs that ran were submitted at a full or half hour: these times may be rounded, "
+            "and the waits wrong; name a column of submissions with a time of day"
+        )
 
 
 def _refuse_impossible(name: str, rows: AccountingRows, lives: Lives) -> None:

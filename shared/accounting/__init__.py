@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from shadowtime.shared.accounting.lives import (
         CUT_AT_WINDOWS,
         DATED,
+        HOUR,
         Lives,
         cut_at_windows,
         in_order_of_time,

@@ -104,6 +104,18 @@ def test_times_without_a_time_of_day_are_refused(tmp_path: Path, time: Callable[
     assert len(times(stated)) == 10
 
 
+def test_submissions_without_a_time_of_day_are_noted(tmp_path: Path) -> None:
+    """A job waits for hours if only the date of its submission is known."""
+    starts = [BEGIN + 7 * number for number in range(20)]
+    rows = [[number, dated("%Y-%m-%d")(start), start, start + 60, 4] for number, start in enumerate(starts)]
+    text = "job_number,submit,start,end,processors\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
+    assert [
+        note for note in trace_of(tmp_path, text).notes if note.startswith("all 20 jobs that ran were submitted at")
+    ]
+    text = text.replace(",2026-03-02,", f",{BEGIN - 7},", 1)
+    assert not [note for note in trace_of(tmp_path, text).notes if "half hour" in note]
+
+
 @pytest.mark.parametrize(
     ("ran", "unit"),
     [
