@@ -1,6 +1,7 @@
 """HTCondor's history of jobs: ClassAds of `condor_history -long` or of the file itself, or `condor_history -json`."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ ATTRIBUTES = {
         *("LastRemoteWallClockTime", "CumulativeSuspensionTime", "RequestCpus", "CpusProvisioned", "RequestMemory"),
         *("MemoryProvisioned", "RequestGpus", "GpusProvisioned", "AllowedExecuteDuration", "AllowedJobDuration"),
         *("ExitCode", "ExitBySignal", "HoldReasonCode", "Owner", "User", "AccountingGroup", "AcctGroup"),
-        *("JobBatchName", "Cmd", "LastRemoteHost", "RemoteHost"),
+        *("JobBatchName", "Cmd", "LastRemoteHost", "RemoteHost", "GlobalJobId"),
     )
 }
 """Attributes that are read, by their names in lower case: names of ClassAds are not case-sensitive."""
@@ -66,15 +67,24 @@ def read(path: Path, _: Reading) -> AccountingRows:
     ----------
     Job ClassAd Attributes, HTCondor 23; docs/other-systems.md#htcondor.
     """
-    jobs, again = AccountedJobs(), list[JobRow]()
+    jobs, again, schedds = AccountedJobs(), list[JobRow](), Counter[str]()
 
     def job_of(line: int, ad: dict[str, Any]) -> JobRow | str:
         job = _job(line, ad)
-        if isinstance(job, JobRow) and whole_of(ad, "NumJobStarts", 0) > 1:
+        if isinstance(job, str):
+            return job
+        if whole_of(ad, "NumJobStarts", 0) > 1:
             again.append(job)
-        return job
+        schedds[schedd := text_of(ad, ["GlobalJobId"]).partition("#")[0]] += 1
+        own = schedd == next(iter(schedds))
+        return job if own else job._replace(job_number=UNKNOWN, job_id=f"{job.job_id}@{schedd}")
 
     jobs.take(_ads(path, jobs.rows.odd), job_of, "a damaged ClassAd")
+    if len(schedds) > 1:
+        jobs.rows.notes.append(
+            f"its jobs are of {len(schedds)} schedds, which number their jobs independently; the jobs of all but "
+            f"{quote(next(iter(schedds)))} get new numbers"
+        )
     if again:
         jobs.rows.notes.append(
             f"{len(again):,} jobs ran more than once: the history has their last run only, and what precedes it counts "

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.replayer.logs.formats import read_trace
 from shadowtime.shared.accounting import UNKNOWN, Reading
 from shadowtime.shared.accounting.systems import htcondor
 from shadowtime.shared.cluster import LIMIT
@@ -114,3 +115,12 @@ def test_names_of_attributes_are_spelled_in_any_case(tmp_path: Path) -> None:
     for text in (JSON.replace('"QDate"', '"RequestGPUs": 2,\n "QDate"'), AD + "RequestGPUs = 2\n"):
         path.write_text(text)
         assert htcondor.read(path, Reading()).column("gpus").tolist() == [2]
+
+
+def test_jobs_of_several_schedds_have_numbers_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "history"
+    ads = [AD + f'GlobalJobId = "{schedd}#17.1#1600000000"\n\n' for schedd in ("a.site", "b.site", "a.site")]
+    path.write_text("".join(ads[:2]) + ads[2].replace("ProcId = 1", "ProcId = 2"))
+    trace = read_trace(path)
+    assert sorted(trace.job_ids.values()) == ["17.1", "17.1@b.site", "17.2"]
+    assert any("of 2 schedds" in note and "all but 'a.site'" in note for note in trace.notes)
