@@ -133,7 +133,7 @@ def span_of(unit: str | None = None) -> Parser:
             return _scaled(number, unit or "s") if number >= 0 else None
         if UNITS.get(unit or "s") == UNITS["h"] and (match := _HOURS_AND_MINUTES.match(text)):
             return 3600 * int(match[1]) + 60 * int(match[2])
-        return _written_out(text) if isinstance(cell, str) else None
+        return _written_out(text)
 
     return parse
 

@@ -165,15 +165,16 @@ def _parquet_table(path: Path) -> TableFile:
     except ModuleNotFoundError:
         raise TraceError(f"{path}: to read Parquet, pip install 'shadowtime[frames]'") from None
     files = files_of(path)
+    files = [file for file in files if not file.name.startswith("_")] or files  # Spark adds _SUCCESS and _metadata
     if sum(file.stat().st_size for file in files) > MAX_LOG_SIZE:
         raise TraceError(f"{path}: the log is too large; the maximum is {MAX_LOG_SIZE:,} bytes")
 
     def batches(rows: int) -> "Iterator[pyarrow.RecordBatch]":
         for file in files:
-            with parquet.ParquetFile(file) as packed:
+            with _ArrowErrors(file), parquet.ParquetFile(file) as packed:
                 yield from packed.iter_batches(batch_size=rows, columns=names)
 
-    with _ArrowErrors(path), parquet.ParquetFile(files[0]) as packed:
+    with _ArrowErrors(files[0]), parquet.ParquetFile(files[0]) as packed:
         names = packed.schema_arrow.names
     return _ArrowTable(path, names, batches)
 

@@ -124,3 +124,31 @@ def test_a_parquet_file_with_wrong_types_is_named(tmp_path: Path) -> None:
 def test_a_wrong_mapping_is_named(text: str) -> None:
     with pytest.raises(SettingsError, match="--columns"):
         parse_columns([text])
+
+
+def test_a_folder_of_parquet_may_have_files_about_the_folder(tmp_path: Path) -> None:
+    """Spark writes `_SUCCESS` beside the parts, and a damaged part is named."""
+    (tmp_path / "jobs").mkdir()
+    rows = pyarrow.table({"submit": [0, 5], "start": [5, 9], "end": [65, 99], "processors": [4, 4]})
+    for name in ("_metadata", "part-0", "part-1"):
+        parquet.write_table(rows, tmp_path / "jobs" / name)
+    (tmp_path / "jobs" / "_SUCCESS").touch()
+    assert len(read_trace(tmp_path / "jobs").table) == 4
+    (tmp_path / "jobs" / "part-1").write_bytes(b"PAR1")
+    with pytest.raises(TraceError, match=r"jobs/part-1: cannot be read as a table"):
+        read_trace(tmp_path / "jobs")
+
+
+def test_times_of_day_are_durations(tmp_path: Path) -> None:
+    """MySQL has durations as times of day."""
+    limits = pyarrow.array([3_600_000_000], pyarrow.time64("us"))
+    rows = {"submit": [0], "start": [5], "end": [65], "processors": [4], "limit": limits}
+    parquet.write_table(pyarrow.table(rows), tmp_path / "jobs.parquet")
+    assert read(tmp_path / "jobs.parquet")[0].requested_time == 3600
+
+
+def test_a_row_without_a_number_is_named_by_its_id_or_its_line(tmp_path: Path) -> None:
+    text = "job_number,submit,start,end,processors\n1,0,5,65,4\n{},,5,65,4\n"
+    for job, shown in (("a7", "job a7, line 3"), ("", "line 3")):
+        trace = read_trace(written(tmp_path, text.format(job)))
+        assert trace.left_out["without a time of submission"] == (1, shown)
