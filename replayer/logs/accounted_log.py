@@ -351,4 +351,7 @@ def _types_of_gpus(
 
 
 def _example(rows: AccountingRows, row: int) -> str:
-    return f"job {int(rows.column('job_number')[row])}, line {int(rows.lines[row])}"
+    """Return the id or the number of a row's job, if it has one, and the line."""
+    ids = rows.words("job_id")
+    number = list(ids.values)[ids.codes[row]] or int(rows.column("job_number")[row])
+    return f"line {rows.lines[row]}" if number == UNKNOWN else f"job {number}, line {rows.lines[row]}"

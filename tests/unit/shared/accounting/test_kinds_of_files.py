@@ -273,7 +273,7 @@ def test_a_steps_dot_and_a_jobs_dot(tmp_path: Path) -> None:
     row = "{},1795325000,1795325010,1795328610,4,7200\n"
     ids = ("900", "900.0", "900.1", "17.0", "17.1", "17_3", "dlctk69")
     trace = trace_of(tmp_path, TABLE + "".join(map(row.format, ids)), "log.csv", columns=MAPPED)
-    assert trace.left_out == {"step of a job": (2, "job -1, line 3")}
+    assert trace.left_out == {"step of a job": (2, "job 900.0, line 3")}
     assert sorted(trace.job_ids.values()) == ["17.0", "17.1", "17_3", "dlctk69"]
     assert len(trace.table) == 5
 
