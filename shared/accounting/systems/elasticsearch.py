@@ -9,6 +9,7 @@ from shadowtime.shared.accounting.instants import Instants, zone_of
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.lives import NOWHERE
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
+from shadowtime.shared.accounting.systems.filetxt import state_of_life
 from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, date_of, text_of, whole_of
 from shadowtime.shared.accounting.systems.json_objects import json_keys, json_records
 from shadowtime.shared.bounds import MAX_DURATION
@@ -35,13 +36,17 @@ def read(path: Path, _: Reading) -> AccountingRows:
     return jobs.finished("it states no run time limit (sbatch --time)")
 
 
-def _job(instants: Instants, line: int, values: dict[str, Any]) -> JobRow:
+def _job(instants: Instants, line: int, values: dict[str, Any]) -> JobRow | str:
+    """Return the job of a document, or the reason why it is none."""
+    if values.get("state") is None and not values.get("@end"):
+        return "start of a job, which has another document at its end"
     state = text_of(values, ["state"]).split(" ")[0]
     if state not in STATES.keys() | GOING_ON:
         raise ValueError(unknown_state("state", state))
     submit, eligible, start, end = (
         date_of(values, name, instants) for name in ("@submit", "@eligible", "@start", "@end")
     )
+    state = state_of_life(state, start, end)
     never = text_of(values, ["nodes"]).lower() in ("", NOWHERE) and start == end
     task = values.get("array_task_id")
     job = whole_of(values, "jobid" if task is None else "array_job_id")

@@ -48,6 +48,11 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     return jobs.finished("it states no run time limit (sbatch --time)")
 
 
+def state_of_life(state: str, start: int, end: int) -> str:
+    """Return the state in which a life ended. Slurm writes that a job is pending if a requeue ended its run."""
+    return "REQUEUED" if state == "PENDING" and UNKNOWN not in (start, end) else state
+
+
 def _job(instants: Instants, line: int, text: str) -> JobRow:
     match = _RECORD.match(text)
     if match is None:
@@ -62,6 +67,7 @@ def _job(instants: Instants, line: int, text: str) -> JobRow:
     submit, eligible, start, end = (
         date_of(values, name, instants) for name in ("SubmitTime", "EligibleTime", "StartTime", "EndTime")
     )
+    state = state_of_life(state, start, end)
     never = text_of(values, ["NodeList"]).lower() in ("", NOWHERE) and start == end
     task = values.get("ArrayTaskId")
     job = whole_of(values, "JobId") if task is None else whole_of(values, "ArrayJobId")

@@ -7,6 +7,7 @@ import pytest
 from shadowtime.shared.accounting import UNKNOWN, Reading
 from shadowtime.shared.accounting.systems import filetxt
 from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.cluster import KILLED
 
 LINE = (
     "JobId=4711 UserId=ann(1001) GroupId=phys(100) Name=run JobState=COMPLETED Partition=batch TimeLimit=60 "
@@ -51,6 +52,8 @@ def test_a_line_is_a_job(tmp_path: Path) -> None:
         ("DerivedExitCode", "ArrayJobId=4700 ArrayTaskId=3 DerivedExitCode", "job_number", 400_004_700),
         ("StartTime=2014-03-09T00:00:15", "StartTime=Unknown", "start", UNKNOWN),
         ("COMPLETED", "CANCELLED", "status", 5),
+        ("COMPLETED", "PENDING", "status", KILLED),  # as Slurm 22.05 and 25.11 write a life that a requeue ended
+        ("COMPLETED", "PENDING", "end", 1_394_325_015),
     ],
 )
 def test_values(tmp_path: Path, old: str, new: str, field: str, value: int) -> None:

@@ -11,7 +11,7 @@ from shadowtime.shared.accounting import UNKNOWN, Reading
 from shadowtime.shared.accounting.systems import elasticsearch, flux, json_records
 from shadowtime.shared.accounting.systems.json_objects import WINDOW
 from shadowtime.shared.bounds import MAX_DURATION
-from shadowtime.shared.cluster import LIMIT
+from shadowtime.shared.cluster import KILLED, LIMIT
 from shadowtime.shared.errors import TraceError
 
 FLUX = {
@@ -156,6 +156,17 @@ def test_values_of_documents(tmp_path: Path) -> None:
         32,
         MAX_DURATION,
     )
+
+
+def test_documents_of_a_requeued_life_and_of_a_start(tmp_path: Path) -> None:
+    """Slurm 25.11 also writes a document when a job starts, and says that a requeued job is pending."""
+    path = tmp_path / "jobs.json"
+    start = {name: value for name, value in DOCUMENT.items() if name != "@end"} | {"state": None}
+    assert numbers_of(elasticsearch, path, [DOCUMENT | {"state": "PENDING"}])["status"] == KILLED
+    path.write_text(json.dumps([start, DOCUMENT]))
+    rows = elasticsearch.read(path, Reading())
+    assert (len(rows), rows.odd.count) == (1, 0)
+    assert rows.left_out == {"start of a job, which has another document at its end": (1, "line 1")}
 
 
 def test_documents_of_several_clusters(tmp_path: Path) -> None:
