@@ -74,6 +74,7 @@ UNREAD = {
     b"=====": "output of qacct -j; use Grid Engine's file, $SGE_ROOT/$SGE_CELL/common/accounting",
     b"Accounting information about jobs": "output of bacct; use LSF's file lsb.acct",
     b"JobId=": "output of scontrol show job; print the accounting of ended jobs with sacct -P",
+    b"NodeName=": "output of scontrol show node, which is for --pools; print the accounting of jobs with sacct -P",
     b"Job: ": "output of tracejob; use the folder server_priv/accounting",
     b"Job Id: ": "output of qstat -f; use the folder server_priv/accounting",
     b"job-ID ": "output of qstat; use Grid Engine's file, $SGE_ROOT/$SGE_CELL/common/accounting",
@@ -83,6 +84,12 @@ UNREAD = {
     b"<": "XML or HTML; HTCondor's history can be printed with condor_history -json",
 }
 """For the first bytes of a file that cannot be read: its format, and what to do."""
+
+NO_TABLES = tuple(beginning for beginning in UNREAD if beginning == beginning.strip() != b"ORC")
+"""Beginnings of files that are no tables, even if their first line has a comma. `ORCID` and `ID ` may begin one."""
+
+OF_QUEUE = {"job_state", "job_resources"}
+"""Keys of the waiting and running jobs that squeue and slurmrestd print in JSON."""
 
 
 def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
@@ -193,7 +200,9 @@ def format_of(path: Path) -> LogFormat | None:
         if known[name].begins(head):
             return known[name]
     table = known["table"]
-    return table if table.begins(head) and not path.name.endswith(STANDARD) else None
+    if head.lstrip().startswith(NO_TABLES) or json_keys(head) >= OF_QUEUE or path.name.endswith(STANDARD):
+        return None
+    return table if table.begins(head) else None
 
 
 @cache
@@ -230,6 +239,8 @@ def _unread(path: Path) -> str | None:
     for beginning, what in UNREAD.items():
         if head.lstrip().startswith(beginning):
             return what
+    if json_keys(head) >= OF_QUEUE:
+        return "a list of waiting and running jobs of Slurm; print the accounting of ended jobs with sacct --json"
     if (keys := json_keys(head)) or head.lstrip()[:1] in (b"{", b"["):
         shown = ", ".join(sorted(keys)[:10]) or "none"
         return f"JSON in no known format; its keys are {shown}; known formats are {_known()}"

@@ -344,6 +344,13 @@ def tar(text: bytes = b"") -> bytes:
             "a list of waiting and running jobs; use the accounting",
         ),
         (" ID     OWNER          SUBMITTED   RUN_TIME ST\n", "print condor_history -json"),
+        ("JobId=4 JobName=a, b\n   UserId=eve(1001)\n", "output of scontrol show job; print the accounting"),
+        ("NodeName=n01 Partitions=a,b\n", "output of scontrol show node, which is for --pools"),
+        ("-- MySQL dump 10.19, for Linux\n", "a dump of a MySQL database; export the table"),
+        (
+            '{"jobs": [{"job_id": 1, "job_resources": {"nodes": "n1"}, "job_state": ["RUNNING"]}]}',
+            "a list of waiting and running jobs of Slurm; print the accounting of ended jobs with sacct --json",
+        ),
         (tar(), "a tar archive; unpack it"),
         (tar("".join("|".join(JOB.values()) + "\n" for _ in range(2)).encode()), "a tar archive; unpack it"),
         ("Job_Id: 1\n    job_name = x\n", "in no known format; it begins with 'Job_Id: 1'; known formats are Batsim, "),
