@@ -435,7 +435,10 @@ class SacctColumns:
                 "cut-off resources are missing; run sacct with -P"
             )
         if self._cut_at_window:
-            rows.notes.append(f"{self._cut_at_window:,} jobs that wait or run have an end: {CUT_AT_WINDOWS}")
+            rows.notes.append(
+                f"{self._cut_at_window:,} jobs that wait or run have an end, which is ignored; if it is from -T: "
+                f"{CUT_AT_WINDOWS}"
+            )
         if self._lists_cut:
             rows.notes.append(
                 f"sacct has cut off {self._lists_cut:,} lists of array tasks, so jobs are missing; first "

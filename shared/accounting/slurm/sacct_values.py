@@ -35,7 +35,7 @@ GOING_ON = {
 }
 
 UNFINISHED = {"PENDING", "RUNNING", "SUSPENDED"}
-"""States of jobs that have not ended. With `-T`, sacct prints an end for them too: that of its window."""
+"""States of jobs that have not ended. Some versions of sacct print an end for them too, as `-T` does."""
 
 CODES = {
     "BF": "BOOT_FAIL",
