@@ -63,6 +63,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
 
     for job, known in jobs.waiting.items():
         state = "still waiting" if known.started == UNKNOWN else "still running"
+        state = "deleted while it ran; the file has no record of its end" if known.deleted else state
         rows.leave_out(state, 1, f"job {job}, line {known.line}")
         rows.passed_over -= 1  # its last record is counted as this job now
     servers.note()

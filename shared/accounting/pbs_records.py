@@ -56,12 +56,16 @@ _KIB = {"": 1 / 1024, "k": 1.0, "m": 1024.0, "g": 1024.0**2, "t": 1024.0**3, "p"
 
 
 class PbsWaiting(NamedTuple):
-    """A queued or running job: line of its last record, Unix times, and the attributes of all its records."""
+    """A queued or running job: line of its last record, Unix times, and the attributes of all its records.
+
+    `deleted` says whether it was deleted while it ran. A record of its end should follow.
+    """
 
     line: int
     queued: int
     started: int
     attributes: Mapping[str, str]
+    deleted: bool = False
 
 
 class PbsLife(NamedTuple):
@@ -124,7 +128,7 @@ class PbsJobs:
             queued, started = (time, UNKNOWN) if kind == "Q" else (before.queued, time)
             self.waiting[job] = known = PbsWaiting(line, queued, started, {**before.attributes, **attributes})
         elif kind in DELETED and known is not None and known.started != UNKNOWN:
-            self.waiting[job] = known  # the record of its end follows, and is read then
+            self.waiting[job] = known._replace(deleted=True)  # the record of its end follows, and is read then
             return None
         elif kind == "R":
             self.waiting[job] = PbsWaiting(line, time, UNKNOWN, {**(known.attributes if known else {}), **attributes})
@@ -171,6 +175,7 @@ def _facts_of(
     exit_status = attributes.get("Exit_status", "")
     code = int(exit_status) if _EXIT.match(exit_status) else None
     hosts, request = asked.get("exec_host", ""), _requested(*map(asked.get, OF_REQUESTS))
+    ncpus = _whole(asked, "Resource_List.ncpus")  # of PBS, with the defaults of what `select` does not state
     numbers = {
         "job_number": number_of(*numbered(job)),
         "submit": submit,
@@ -180,7 +185,7 @@ def _facts_of(
         "run_time": _span(attributes.get("resources_used.walltime")) or UNKNOWN if kind == "E" else UNKNOWN,
         "limit": _span(asked.get("Resource_List.walltime"), unlimited=True),
         "processors": _processors(asked, hosts, request),
-        "requested": request.processors,
+        "requested": ncpus if "Resource_List.select" in asked and ncpus > 0 else request.processors,
         "nodes": max(_whole(asked, "Resource_List.nodect"), request.nodes),
         "memory": _mebibytes(asked.get("Resource_List.mem", "")),
         "gpus": max(_whole(asked, "Resource_List.ngpus"), request.gpus),

@@ -103,3 +103,17 @@ def test_times_of_0_are_missing(tmp_path: Path) -> None:
     queued = record("501.head", held.partition(" start=")[0], "Q")  # as PBS Pro writes each job
     jobs = read(tmp_path, queued + record("501.head", f"{held} {sized}") + record("502.head", f"{never} {sized}"))
     assert [(job.submit_time, job.wait_time) for job in jobs] == [(0, 60), (0, None)]
+
+
+def test_a_running_job_that_the_server_aborts_without_an_end_is_named(tmp_path: Path) -> None:
+    sized = f"{TIMES} exec_host=c1/0-3 Resource_List.walltime=02:00:00"
+    text = record("501.head", f"{sized} {ENDED}") + record("502.head", sized, "S") + record("502.head", sized, "A")
+    assert read(tmp_path, text).skipped == {"deleted while it ran; the file has no record of its end": 1}
+
+
+def test_what_select_leaves_to_defaults_is_no_difference(tmp_path: Path) -> None:
+    """As PBS Pro writes a job of `-l select=2:mpiprocs=36`, if a chunk has 36 processors unless it states another."""
+    path = tmp_path / "20171002"
+    sized = "exec_host=r1/0*36+r2/0*36 Resource_List.ncpus=72 Resource_List.select=2:mpiprocs=36"
+    path.write_text(record("501.head", f"{TIMES} {sized} {ENDED}"))
+    assert read_trace(path).notes == ()
