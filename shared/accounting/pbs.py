@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from shadowtime.shared.accounting.instants import Instants, zone_of
 from shadowtime.shared.accounting.pbs_records import DELETED, RECORD, RESERVATION, PbsJobs, PbsLife
@@ -11,6 +12,9 @@ from shadowtime.shared.accounting.reading import NUMBERS, UNKNOWN, AccountingRow
 from shadowtime.shared.accounting.text_file import first_lines, lines_of
 
 NAME = "PBS"
+
+FIRST_ENDS = 1_000
+"""The number of ended jobs that show how far the clock of the dates is ahead of UTC: their records have both times."""
 
 _OF_RESERVATION = re.compile(rb"[^;]*;[^;]*;" + RESERVATION.pattern.encode())
 
@@ -35,7 +39,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     rows, instants = AccountingRows(), Instants(zone_of(reading.time_zone))
     jobs = PbsJobs(instants)
     last, taken, differing, deleted = 0, list[PbsLife](), list[PbsLife](), False
-    servers = _Servers(rows)
+    servers, ahead = _Servers(rows), list[int]()
     for lines in lines_of(path):
         for number, line in enumerate(lines, last + 1):
             try:
@@ -54,6 +58,8 @@ def read(path: Path, reading: Reading) -> AccountingRows:
                 rows.leave_out("deleted; the file has no other record of the job", 1, f"job {life.job}, line {number}")
             else:
                 taken.append(life)
+                if life.kind == "E" and len(ahead) < FIRST_ENDS:
+                    ahead.append(jobs.time - life.numbers["end"])
 
         last += len(lines)
         differing += (life for life in taken if life.numbers["requested"] not in (UNKNOWN, life.numbers["processors"]))
@@ -73,8 +79,11 @@ def read(path: Path, reading: Reading) -> AccountingRows:
             f"count with those that they held; first job {differing[0].job}, line {differing[0].line}"
         )
     if instants.assumed and deleted:
+        hours = round(median(ahead or [0]) / 3600, 1)
+        clock = f", although its other records are {abs(hours):g} h {'ahead of' if hours > 0 else 'behind'} UTC"
         rows.notes.append(
-            "the ends of jobs that never started have dates without a time zone: taken for UTC; see --time-zone"
+            "the ends of jobs that never started have dates without a time zone: taken for UTC"
+            f"{clock if hours else ''}; see --time-zone"
         )
     return rows
 

@@ -117,3 +117,15 @@ def test_what_select_leaves_to_defaults_is_no_difference(tmp_path: Path) -> None
     sized = "exec_host=r1/0*36+r2/0*36 Resource_List.ncpus=72 Resource_List.select=2:mpiprocs=36"
     path.write_text(record("501.head", f"{TIMES} {sized} {ENDED}"))
     assert read_trace(path).notes == ()
+
+
+@pytest.mark.parametrize(("hours", "text"), [(-7, ", although its other records are 7 h behind UTC;"), (0, "UTC;")])
+def test_a_clock_that_is_not_utc_is_noted(tmp_path: Path, hours: int, text: str) -> None:
+    """Only the dates of deletions count, but each record of an end has its date and its Unix time."""
+    path = tmp_path / "20171002"
+    path.write_text(
+        "10/02/2017 10:00:00;Q;502.head;queue=batch\n10/02/2017 10:05:00;D;502.head;requestor=eve@head\n"
+        + record("501.head", f"{TIMES} exec_host=c1/0-3 end={1506942077 - 3600 * hours}")
+    )
+    (note,) = read_trace(path).notes
+    assert text in note
