@@ -4,7 +4,7 @@ import re
 from functools import partial
 from pathlib import Path
 
-from shadowtime.shared.accounting import GOING_ON, STATES, limit_of, resources_of, unknown_state
+from shadowtime.shared.accounting import GOING_ON, STATES, amount_of, limit_of, resources_of, unknown_state
 from shadowtime.shared.accounting.instants import Instants, zone_of
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.lives import NOWHERE
@@ -71,8 +71,9 @@ def _job(instants: Instants, line: int, text: str) -> JobRow:
     never = text_of(values, ["NodeList"]).lower() in ("", NOWHERE) and start == end
     task = values.get("ArrayTaskId")
     job = whole_of(values, "JobId") if task is None else whole_of(values, "ArrayJobId")
-    nodes = whole_of(values, "NodeCnt")
-    memory, gpus = resources_of(text_of(values, ["Tres"]))
+    requested = text_of(values, ["Tres"])
+    nodes = whole_of(values, "NodeCnt") or max(amount_of("node")(requested), 0)
+    memory, gpus = resources_of(requested)
     if not values.get("Tres"):  # before 21.08
         gpus = sum(map(int, _GPUS.findall(text_of(values, ["Gres"])))) * max(nodes, 1)
     return JobRow(
@@ -81,7 +82,7 @@ def _job(instants: Instants, line: int, text: str) -> JobRow:
         submit,
         UNKNOWN if never else start,
         UNKNOWN if state in GOING_ON else end,
-        whole_of(values, "ProcCnt", nodes),
+        whole_of(values, "ProcCnt", nodes) or max(amount_of("cpu")(requested), 0),  # 0 if it never started
         STATES.get(state, UNKNOWN),
         limit,
         eligible=eligible,

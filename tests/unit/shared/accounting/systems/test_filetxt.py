@@ -60,6 +60,13 @@ def test_values(tmp_path: Path, old: str, new: str, field: str, value: int) -> N
     assert read(tmp_path, LINE.replace(old, new, 1))[field] == value
 
 
+def test_a_job_that_never_started_has_the_size_that_it_requests(tmp_path: Path) -> None:
+    """As Slurm 22.05 writes it."""
+    never = LINE.replace("n[01-02] NodeCnt=2 ProcCnt=32", "(null) NodeCnt=0 ProcCnt=0").replace("00:30:15", "00:00:15")
+    job = read(tmp_path, never.replace("Gres=", "Tres=cpu=64,mem=57600M,node=1,billing=64"))
+    assert (job["start"], job["processors"], job["nodes"]) == (UNKNOWN, 64, 1)
+
+
 def test_lines_name_their_cluster(tmp_path: Path) -> None:
     path = tmp_path / "jobcomp.log"
     path.write_text(LINE + LINE.replace("Cluster=c1", "Cluster=c2"))
