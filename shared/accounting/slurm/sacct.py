@@ -75,7 +75,7 @@ from shadowtime.shared.accounting.slurm.sacct_values import (
     whole,
 )
 from shadowtime.shared.errors import SettingsError, TraceError
-from shadowtime.shared.kernels import Integers
+from shadowtime.shared.kernels import Flags, Integers
 from shadowtime.shared.quoting import quote
 
 NAME = "sacct"
@@ -546,7 +546,9 @@ class SacctColumns:
         memory, gpus = _memory_and_gpus(kept, processors, nodes)
         status = kept.numbers("State", lambda text: STATES.get(state_in(text), UNKNOWN))
         over = kept.numbers("State", lambda text: int(state_in(text) not in GOING_ON)) != 0
-        never = (run_time == 0) & (allocated <= 0) & over & (kept.has("AllocCPUS", "NCPUS", "AllocTRES"))
+        at_once = (start == end) & (start != UNKNOWN)
+        ran = (run_time > 0) | ((run_time == UNKNOWN) & ~at_once)
+        never = ~ran & over & _held_nothing(kept, allocated, at_once)
         waiting = kept.numbers("State", lambda text: int(state_in(text) == "PENDING")) == 1
         start = np.where(never | waiting, UNKNOWN, start)  # recognise jobs that never started even without NodeList
         unfinished = kept.numbers("State", lambda text: int(state_in(text) in UNFINISHED)) == 1
@@ -584,6 +586,20 @@ class SacctColumns:
             else:
                 parse = memory_of if name == "memory" else count_of
             numbers[name] = kept.parsed(self._mapped[name].column, kept.mapped[name], parse)
+
+
+def _held_nothing(kept: "_Kept", allocated: Integers, at_once: Flags) -> Flags:
+    """Return which rows, if they ran for 0 seconds, show that their job never started.
+
+    Slurm 22.05 prints the requested processors as allocated, and the time of a cancellation as start and end.
+    `at_once` says whether start and end are equal.
+    """
+    nothing: Flags = (allocated <= 0) & kept.has("AllocCPUS", "NCPUS", "AllocTRES")
+    if kept.has("AllocTRES"):
+        nothing |= kept.numbers("AllocTRES", len) == 0
+    elif not kept.has("NodeList"):
+        nothing |= at_once & (kept.numbers("State", lambda text: int(state_in(text) == "CANCELLED")) == 1)
+    return nothing
 
 
 def _memory_and_gpus(kept: "_Kept", processors: Integers, nodes: Integers) -> tuple[Integers, Integers]:

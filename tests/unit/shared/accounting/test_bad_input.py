@@ -297,3 +297,13 @@ def test_jobs_that_sacct_cuts_off_at_its_window_are_noted(tmp_path: Path) -> Non
 def test_no_machine_of_0_processors_is_assumed(tmp_path: Path) -> None:
     assert read(tmp_path, {"ReqCPUS": "0", "AllocCPUS": "0"}).most_held is None
     assert read(tmp_path, {"ReqCPUS": "2"}).most_held == 4
+
+
+@pytest.mark.parametrize("without", [("NodeList", "AllocTRES"), ("NodeList",), ("NodeList", "AllocTRES", "ElapsedRaw")])
+def test_a_job_that_was_cancelled_while_it_waited_never_started(tmp_path: Path, without: tuple[str, ...]) -> None:
+    """As Slurm 22.05 prints it: the cancellation is its start and its end, and AllocCPUS is what it requests."""
+    never = {"State": "CANCELLED by 1004", "End": "1795325480", "ElapsedRaw": "0", "AllocTRES": ""}
+    fields = tuple(name for name in FIELDS if name not in without)
+    trace = read_trace(written(tmp_path, never, {"JobIDRaw": "2", "JobID": "2"}, fields=fields))
+    assert trace.table[:, 2].tolist() == [-1, 7]  # waits
+    assert trace.more["left_time"].tolist() == [7, -1]
