@@ -180,7 +180,7 @@ def _resources(listing: Any) -> dict[str, str]:
 
 
 def jobs_in(path: Path) -> list[dict[str, Any]]:
-    """Return the jobs in the output of one or several calls of `sacct --json`.
+    """Return the jobs in the output of one or several calls of `sacct --json`, or in what `jq '.jobs[]'` takes from it.
 
     Raise `TraceError` if the file is not such output, or is too large.
     """
@@ -190,7 +190,7 @@ def jobs_in(path: Path) -> list[dict[str, Any]]:
             answer = orjson.loads(output)
         except orjson.JSONDecodeError as error:
             raise TraceError(f"{path}: not the whole output of sacct --json: {error}") from None
-        listed = answer.get("jobs") if isinstance(answer, dict) else None
+        listed = answer.get("jobs", [answer] if "job_id" in answer else None) if isinstance(answer, dict) else None
         if not isinstance(listed, list):
             raise TraceError(f"{path}: expected the output of sacct --json, with a list of jobs")
         jobs += (job for job in listed if isinstance(job, dict))

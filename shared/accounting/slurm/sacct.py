@@ -132,7 +132,7 @@ REPLACED = {
 def begins(head: bytes) -> bool:
     """Return whether a file with this beginning is output of sacct: with a header, in a known order, or as JSON."""
     if head.lstrip()[:1] == b"{":
-        return all(key in head for key in (b'"jobs"', b'"submission"', b'"time"'))
+        return all(key in head for key in (b'"job_id"', b'"submission"', b'"time"'))
     return any(_shows_sacct(line.decode(errors="replace")) for line in first_lines(head))
 
 

@@ -463,7 +463,9 @@ def test_outputs_of_several_calls_of_sacct_json_are_one_log(tmp_path: Path) -> N
     (tmp_path / "months").mkdir()
     for at, output in enumerate(outputs):
         (tmp_path / "months" / f"{at}.json").write_text(output)
-    for trace in (read_trace(tmp_path / "months"), trace_of(tmp_path, "\n".join(outputs), "log.json")):
+    taken = "".join(json.dumps(answered(number)) + "\n" for number in (1, 2))  # jq -c '.jobs[]'
+    texts = ("\n".join(outputs), taken)
+    for trace in (read_trace(tmp_path / "months"), *(trace_of(tmp_path, text, "log.json") for text in texts)):
         assert trace.table[:, 0].tolist() == [1, 2]
 
 
