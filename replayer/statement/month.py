@@ -15,7 +15,7 @@ from shadowtime.shared.messages import (
     StartOutlook,
     moment,
 )
-from shadowtime.shared.stages import StartPredictions, expected_start
+from shadowtime.shared.stages import NOT_YET, StartPredictions, expected_start
 
 DAYS = 30
 """Days of a month."""
@@ -81,7 +81,8 @@ class MonthOfStarts:
             case JobSubmitted() if event.time >= self.first:
                 predicted = StartPredictions.of(envelope.forecast, envelope.wait_bounds)
                 self.jobs += 1
-                self._waiting[event.job_number] = _Waiting(event, expected_start(event.time, event.since, predicted))
+                outlook = expected_start(event.time + NOT_YET, event.since, predicted)
+                self._waiting[event.job_number] = _Waiting(event, outlook)
             case JobExpected() if (known := self._waiting.get(event.job_number)) is not None:
                 word = (event.start, moment(event))
                 self._waiting[event.job_number] = known._replace(first=known.first or word, last=word)
