@@ -47,6 +47,13 @@ def test_a_job_that_starts_by_its_time_has_kept_it_to_the_second() -> None:
     assert month.starts_by(251)[0].share == 0.5
 
 
+def test_the_waits_that_are_known_first_do_not_count_before_their_time() -> None:
+    """A job that starts at once counts no sooner than one beside it with the same stated time, which still waits."""
+    month = month_of(submitted(1), submitted(2), started(1, 100))
+    assert month.starts_by(250)[0] == StartsInTime(None, 0, 0, 2)
+    assert month.starts_by(251)[0] == StartsInTime(None, 2, 1, 0)
+
+
 def test_a_start_that_is_published_late_counts_from_when_it_happened() -> None:
     assert month_of(submitted(1), started(1, 300, happened=200)).starts_by(300)[0].kept == 1
 
@@ -91,7 +98,7 @@ def test_nothing_was_predicted_of_a_job_that_leaves_or_moves() -> None:
 def test_partitions_with_most_jobs_come_first() -> None:
     jobs = [(1, 5), (2, 7), (3, 7), (4, None)]
     month = month_of(*(submitted(number, queue=queue) for number, queue in jobs), *(started(n, 110) for n, _ in jobs))
-    assert [(row.queue, row.jobs) for row in month.starts_by(110)] == [(None, 4), (7, 2), (5, 1)]
+    assert [(row.queue, row.jobs) for row in month.starts_by(300)] == [(None, 4), (7, 2), (5, 1)]
 
 
 def test_errors_are_of_the_same_jobs() -> None:
