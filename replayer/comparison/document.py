@@ -199,10 +199,10 @@ def _oddities(plan: RunPlan) -> dict[str, Any]:
     }
 
 
-def requests_as_run_times(plan: RunPlan) -> dict[str, float]:
+def requests_as_run_times(plan: RunPlan) -> dict[str, Any]:
     """Return the error of requests as run-time predictions, in seconds: the baseline of predictors.
 
-    Only jobs with a known run time and a limit count.
+    Only jobs with a known run time and a limit count: `jobs`. Without such a job, the figures are None.
     """
     jobs = error = ran = 0
     for block in plan.workload.blocks():
@@ -213,7 +213,17 @@ def requests_as_run_times(plan: RunPlan) -> dict[str, float]:
         jobs, ran = jobs + len(run_time), ran + int(run_time.sum())
         error += int(np.abs(requested - run_time).sum())
 
-    return {"mean_absolute_error": error / max(jobs, 1), "mean_run_time": ran / max(jobs, 1)}
+    means = {"mean_absolute_error": error / jobs if jobs else None, "mean_run_time": ran / jobs if jobs else None}
+    return {"jobs": jobs, **means}
+
+
+def is_worse(scores: Mapping[str, Any], requests: Mapping[str, Any]) -> bool:
+    """Return whether a predictor is worse than the requests. Both are scores of run times.
+
+    False if some jobs had no request: the predictor is scored on those, too, so the errors cannot be compared.
+    """
+    ours, asked = scores["mean_absolute_error"], requests["mean_absolute_error"]
+    return None not in (ours, asked) and requests["jobs"] >= scores["jobs"] and bool(ours > asked)
 
 
 def wait_bound_rows(result: RunResult) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from shadowtime.replayer.comparison import coverage_shortfall, plans_with
+from shadowtime.replayer.comparison import coverage_shortfall, is_worse, plans_with
 from shadowtime.replayer.report.charts import numbered, series
 from shadowtime.replayer.report.markup import bars, cell, escape, lengths_of, table
 from shadowtime.replayer.report.statistics import PairedDifferences
@@ -116,10 +116,10 @@ def run_times(document: Row) -> str:
     if not rows:
         return ""
     obeyed = document["settings"]["obeyed"]
-    asked = document["requests_as_run_times"]["mean_absolute_error"]
+    requests = document["requests_as_run_times"]
     body = [
         [
-            escape(row["predictor"]) + (" (worse than the request)" if row["mean_absolute_error"] > asked else ""),
+            escape(row["predictor"]) + (" (worse than the request)" if is_worse(row, requests) else ""),
             *([escape(row["policy"])] if obeyed else []),
             f"{row['predictions']:,} of {row['jobs']:,}",
             cell(row["mean_absolute_error"], duration(row["mean_absolute_error"])),
@@ -129,13 +129,15 @@ def run_times(document: Row) -> str:
         ]
         for row in rows
     ]
-    requests = document["requests_as_run_times"]
+    jobs, ended = requests["jobs"], max(row["jobs"] for row in rows)
     errors = [cell(requests[key], duration(requests[key])) for key in ("mean_absolute_error", "mean_run_time")]
-    body.append(["requests", *(["-"] if obeyed else []), "-", *errors, "-", "-"])
+    known = f"{jobs:,} of {ended:,}" if jobs < ended else "-"
+    body.append(["requests", *(["-"] if obeyed else []), known, *errors, "-", "-"])
     learned = "Scored under the policy named: what a predictor has learned depends on when jobs end. " if obeyed else ""
     caption = (
-        f"{learned}The request stands in where nothing was predicted; the last row is of requests alone. Log score in "
-        "nats and continuous ranked probability score (CRPS) are of predicted distributions; less is better."
+        f"{learned}The request stands in where nothing was predicted; the last row is of jobs with a "
+        "request. Log score in nats and continuous ranked probability score (CRPS) are of predicted distributions; "
+        "less is better."
     )
     scores = ["jobs predicted", "mean absolute error", "mean run time", "log score", "CRPS"]
     head = ["run times", *(["under"] if obeyed else []), *scores]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shadowtime.replayer.comparison import RunRecord
+from shadowtime.replayer.comparison import RunRecord, is_worse
 from shadowtime.replayer.report.affected_classes import groups
 from shadowtime.replayer.report.statistics import FEW, PairedDifferences, paired, worst_off
 from shadowtime.shared.chance import key_of
@@ -195,14 +195,15 @@ def _worst_user(runs: Sequence[RunRecord], base: int, chosen: int, comparison: P
 
 def _worse_than_requests(document: Row) -> str:
     """Return a sentence that names predictors that are worse than the request; empty if there are none."""
-    requests = (document.get("requests_as_run_times") or {}).get("mean_absolute_error")
+    requests = document.get("requests_as_run_times") or {"jobs": 0, "mean_absolute_error": None}
     worse = {
         row["predictor"].partition("(")[0]: row["mean_absolute_error"]
         for row in document.get("run_time_predictions", ())
-        if row["predictions"] and requests is not None and row["mean_absolute_error"] > requests
+        if row["predictions"] and is_worse(row, requests)
     }
     return " ".join(
-        f"Predictor {name} is worse than the requests: {duration(error)} off on average, requests {duration(requests)}."
+        f"Predictor {name} is worse than the requests: {duration(error)} off on average, "
+        f"requests {duration(requests['mean_absolute_error'])}."
         for name, error in worse.items()
     )
 
@@ -248,15 +249,23 @@ def _and(parts: Sequence[str]) -> str:
 
 
 def _of_run_times(document: Row) -> str:
-    requests = document["requests_as_run_times"]["mean_absolute_error"]
+    requests = document["requests_as_run_times"]
+    asked = duration(requests["mean_absolute_error"])
     rows = [row for row in document["run_time_predictions"] if row["predictions"]]
     if not rows:
-        return f"Requests are {duration(requests)} off the run times on average; nothing else was scored beside them."
+        if not requests["jobs"]:
+            return "No job had a request, and nothing else was scored beside requests."
+        return f"Requests are {asked} off the run times on average; nothing else was scored beside them."
     best = min(rows, key=lambda row: row["mean_absolute_error"])
     name, error = best["predictor"].partition("(")[0], duration(best["mean_absolute_error"])
-    if best["mean_absolute_error"] < requests:
-        return f"{name} predicted run times best, {error} off on average, where requests are {duration(requests)} off."
-    return f"No predictor beat the requests, {duration(requests)} off on average: the best, {name}, was {error} off."
+    if is_worse(best, requests) or best["mean_absolute_error"] == requests["mean_absolute_error"]:
+        return f"No predictor beat the requests, {asked} off on average: the best, {name}, was {error} off."
+    predicted = f"{name} predicted run times best, {error} off on average"
+    if requests["jobs"] >= best["jobs"]:
+        return f"{predicted}, where requests are {asked} off."
+    if not requests["jobs"]:
+        return f"{predicted}; no job had a request."
+    return f"{predicted}; only {requests['jobs']:,} of {best['jobs']:,} jobs had requests, which are {asked} off."
 
 
 def _of_bounds(rows: Sequence[Row]) -> str:
