@@ -8,6 +8,7 @@ import numpy as np
 from shadowtime.replayer.comparison.plan import RunPlan, RunResult
 from shadowtime.replayer.logs import columns_of_workload, lacks_of, overlaps
 from shadowtime.services.catalogue import spelled_out
+from shadowtime.services.scoreboard import LOWER
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import quote
@@ -235,7 +236,7 @@ def wait_bound_rows(result: RunResult) -> list[dict[str, Any]]:
     plain = {(score.grouping, score.queue, score.quantile): score.over_rms for score in scores}
     rows = []
     for score in scores:
-        _, *lower = score.grouping.partition(" (lower)")
+        _, *lower = score.grouping.partition(LOWER)
         over_rms = plain.get(("".join(["plain", *lower]), score.queue, score.quantile))
         interval = result.coverage.get(score.grouping) if score.queue is None else None
         rows.append(

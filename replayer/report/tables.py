@@ -8,6 +8,7 @@ from shadowtime.replayer.comparison import coverage_shortfall, is_worse, plans_w
 from shadowtime.replayer.report.charts import numbered, series
 from shadowtime.replayer.report.markup import bars, cell, escape, lengths_of, table
 from shadowtime.replayer.report.statistics import PairedDifferences
+from shadowtime.services.scoreboard import LOWER
 from shadowtime.shared.formatting import duration, percent, signed_duration, work
 from shadowtime.shared.messages import WaitRanges
 from shadowtime.shared.statistics import Interval
@@ -207,9 +208,15 @@ def wait_bounds(rows: Sequence[Row], label: str = "Bounds on waits") -> str:
         for row in rows
     ]
     first = rows[0]
+    kept = " and ".join(f"{quantile:g}" for quantile in dict.fromkeys(row["quantile"] for row in rows))
+    lower = (
+        " A wait keeps a lower bound if it is no shorter."
+        if any(row["grouping"].endswith(LOWER) for row in rows)
+        else ""
+    )
     caption = (
-        f"Bounds that a share of {first['quantile']:g} of waits should keep, at confidence {first['confidence']:g}"
-        f"{'' if several else ', under ' + first['policy']}. "
+        f"Bounds that a share of {kept} of waits should keep, at confidence {first['confidence']:g}"
+        f"{'' if several else ', under ' + first['policy']}.{lower} "
         "In brackets: the 95 % confidence interval of the covered share, by a bootstrap of blocks of time. "
         "Over: root mean square of bound minus wait where the bound held. To plain: that of plain bounds divided by "
         "that of these. " + coverage_shortfall(rows)

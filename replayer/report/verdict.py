@@ -270,11 +270,13 @@ def _of_run_times(document: Row) -> str:
 
 def _of_bounds(rows: Sequence[Row]) -> str:
     covered = [row for row in rows if row["queue"] == "all" and row["coverage"] is not None]
-    if not covered:
-        return "Waits were not bounded."
-    held = sum(row["coverage"] >= row["quantile"] for row in covered)
-    least = min(row["coverage"] for row in covered)
-    return (
-        f"Of {len(covered)} bounds on waits {held} covered the {100 * covered[0]['quantile']:g} % "
-        f"that they aim at; the lowest coverage was {percent(least)}."
-    )
+    sentences = []
+    for quantile in dict.fromkeys(row["quantile"] for row in covered):  # bounds from below aim at another share
+        alike = [row for row in covered if row["quantile"] == quantile]
+        held = sum(row["coverage"] >= quantile for row in alike)
+        least = min(row["coverage"] for row in alike)
+        sentences.append(
+            f"Of {len(alike)} bounds on waits {held} covered the {100 * quantile:g} % that they aim at; "
+            f"the lowest coverage was {percent(least)}."
+        )
+    return " ".join(sentences) or "Waits were not bounded."

@@ -28,7 +28,7 @@ from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.formatting import DAY, percent
 from tests.support.recorded_runs import POLICIES, compared, recorded, replayed
 from tests.support.report_page import tables
-from tests.support.small_logs import generated, job, plan_of, trace_of
+from tests.support.small_logs import generated, job, plan_of, trace_of, workload_of
 
 VOID = {"meta", "wbr", "br", "img", "link", "input", "hr"}
 
@@ -227,6 +227,20 @@ def test_a_log_of_few_jobs_has_a_report_too(size: int) -> None:
     told, records = compared(generated(size))
     parsed(page([told], None, [records]))
     assert "nan" not in page([told], None, [records])
+
+
+@pytest.mark.parametrize("spec", ["bmbp:side=lower", "bmbp:side=both", "bmbp", "bmbp:publish=ensemble"])
+@pytest.mark.parametrize("size", [3, 120])
+def test_bounds_from_below_or_of_no_job_have_a_report_too(size: int, spec: str) -> None:
+    """Three waits have no upper bound. Bounds of each side have an aim of their own."""
+    workload = workload_of(*(job(number, 100 * number, wait_time=number % 7) for number in range(1, size + 1)))
+    plan = plan_of(workload)._replace(mode="recorded", wait_bound=canonical("wait-bound", spec))
+    document, records = replayed([plan])
+    text = re.sub(r"<[^>]+>", " ", page([document], None, [records]))
+    aims = {float(aim) for aim in re.findall(r"covered the ([\d.]+) % that they aim at", text)}
+    covered = [row for row in document["wait_bounds"] if row["coverage"] is not None and row["queue"] == "all"]
+    assert aims == {100 * row["quantile"] for row in covered}
+    assert ("no shorter" in text) == ("side" in spec)
 
 
 @pytest.mark.parametrize("unix_start_time", [None, 10**9])
