@@ -107,7 +107,7 @@ def interval_cell(value: Interval, show: Callable[[float], str]) -> str:
     """Return a mean, with its confidence interval in brackets below it."""
     mean = cell(value.mean, show(value.mean))
     if value.low is None or value.high is None:
-        return f"{mean}<br><small>too few blocks for an interval</small>"
+        return f"{mean}<br><small>too few independent jobs for an interval</small>"
     return f"{mean}<br><small>[{show(value.low)}, {show(value.high)}]</small>"
 
 

@@ -229,7 +229,7 @@ def _sure(runs: Sequence[RunRecord], base: int, lowest: int) -> str:
 def _bounds(more: Interval, show: Callable[[float], str]) -> str:
     """Return in parentheses the 95 % interval of an absolute difference, and whether the difference may be chance."""
     if more.low is None or more.high is None:
-        return " (the log is too short to say how sure that is)"
+        return " (too few independent jobs to say how sure that is)"
     low, high = (more.low, more.high) if more.mean > 0 else (-more.high, -more.low)
     chance = "which may be chance: " if low <= 0 else ""
     return f" ({chance}95 % interval {'-' if low < 0 else ''}{show(abs(low))} to {show(high)})"

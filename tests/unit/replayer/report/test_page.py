@@ -194,6 +194,19 @@ def test_the_bounds_that_are_drawn_are_those_that_are_scored() -> None:
         assert (rows[:, 1] <= rows[:, 2]).mean() == pytest.approx(scored[grouping]["coverage"])
 
 
+def test_95_percent_of_the_jobs_of_a_month_waited_at_most_what_its_row_says() -> None:
+    """Of 64 waits, four of which are long, that is a long wait, and no value between two waits."""
+    waits = [5] * 20 + [1_000] * 4
+    jobs = (job(number, 100 * number, wait_time=wait) for number, wait in enumerate([7] * 60 + waits, 1))
+    plan = plan_of(workload_of(*jobs))._replace(mode="recorded", wait_bound=canonical("wait-bound", "bmbp"))
+    document, records = replayed([plan])
+    (row,) = tables(page([document], None, [records]))["Bounds by month"].values()
+    drawn = records[0].bounded_waits.by_grouping()
+    last = drawn[[*drawn][-1]]
+    assert float(row[0]) in last[:, 1]
+    assert (last[:, 1] <= float(row[0])).mean() >= 0.95
+
+
 def test_slowdowns_are_over_the_run_times_of_the_sizes_that_were_requested() -> None:
     document, (record,) = replayed([plan_of(generated(200), "conservative:shape=half,widen=yes")])
     assert (record.jobs.processors != record.jobs.requested_processors).any()

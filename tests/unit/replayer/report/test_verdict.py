@@ -54,7 +54,7 @@ def test_one_policy_is_compared_with_nothing() -> None:
 def test_how_sure_it_is_comes_from_the_same_jobs() -> None:
     told, records = compared()
     text = verdict(told, records)
-    assert text.count("95 % interval") + text.count("too short to say") >= 2
+    assert text.count("95 % interval") + text.count("too few independent jobs to say") >= 2
     by_slowdown = sorted(told["policies"], key=lambda row: row["mean_bounded_slowdown"])
     assert text.startswith(f"{by_slowdown[0]['policy']} had the lowest mean bounded slowdown, ")
     assert text in page([told], None, [records]).replace("&#x27;", "'")
