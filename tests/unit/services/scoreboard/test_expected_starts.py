@@ -314,6 +314,7 @@ def test_how_often_a_start_came_by_the_time_that_was_told() -> None:
     assert [line.split()[:2] for line in output.getvalue().splitlines()[4:7]] == [
         ["all", "57.1"], ["cpu", "66.7"], ["gpu", "50.0"],
     ]  # fmt: skip
+    assert "jobs that still wait do not count" in " ".join(output.getvalue().split())
 
 
 @pytest.mark.parametrize("width", [80, 120])
