@@ -127,14 +127,15 @@ def expected_start(
     source, expected = ("releases", floor) if first else _expected(now, since, predicted, floor, medians)
     quantiles, waits = (predicted.bounds, by_bounds) if by_forecast[0] is None else (predicted.futures, by_forecast)
     earliest, _, latest, by_95 = (None if wait is None else since + wait for wait in waits)
-    if quantiles and (len(quantiles) == 1 or expected is None) and since + quantiles[-1][1] > now:
-        latest = since + quantiles[-1][1]
-    if latest is not None and len(quantiles) == 1 and quantiles[0][0] == ALMOST_SURE:
-        by_95 = latest
+    if len(quantiles) == 1:  # nothing says how its probability falls while the job waits: it is that of the submission
+        (probability, wait), *_ = quantiles
+        if probability >= LIKELY and since + wait > now:
+            latest = since + wait
+            by_95 = latest if probability == ALMOST_SURE else None
 
     if expected is None:
         if latest is None:
-            return StartOutlook(passed=max(_past(now, since, predicted), default=None))
+            return StartOutlook(passed=_passed(now, since, predicted))
         if latest < floor:
             return StartOutlook()
         return StartOutlook(source="bounds", latest=latest, by_95=by_95 if by_95 is None or by_95 >= floor else None)
@@ -161,13 +162,14 @@ def _expected(
     return (None, None) if bound is None else ("bounds", max(since + bound, floor))
 
 
-def _past(now: int, since: int, predicted: StartPredictions) -> Iterable[int]:
-    """Yield the predicted starts that have passed."""
+def _passed(now: int, since: int, predicted: StartPredictions) -> int | None:
+    """Return the latest predicted start if all predicted starts have passed."""
     waits = [seconds for _, seconds in (*predicted.futures[-1:], *predicted.bounds[-1:])]
     if predicted.forecast is not None:
         waits.append(predicted.forecast)
     starts = [since + wait for wait in waits] + ([] if predicted.site is None else [predicted.site])
-    return (start for start in starts if start <= now)
+    latest = max(starts, default=None)
+    return None if latest is None or latest > now else latest
 
 
 # Whether the waiting jobs contradict a bound on waits.
