@@ -184,12 +184,14 @@ def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lo
 
 
 def _worst_user(runs: Sequence[RunRecord], base: int, chosen: int, comparison: PairedDifferences) -> str:
+    if comparison.users_worse is None:
+        return f"no user has {FEW} jobs, so no user's mean wait is compared"
     worst = worst_off(runs[base].jobs, runs[chosen].jobs)
-    if worst is None or comparison.users_worse is None:
+    if worst is None:
         return f"no user with {FEW} jobs waited longer by more than a minute on average"
     return (
-        f"{percent(comparison.users_worse)} of users waited longer on average, user {worst.user_id} most: "
-        f"{duration(worst.longer)} ({worst.jobs:,} jobs)"
+        f"of the users with {FEW} jobs, {percent(comparison.users_worse)} waited longer by more than a minute on "
+        f"average, user {worst.user_id} most: {duration(worst.longer)} ({worst.jobs:,} jobs)"
     )
 
 

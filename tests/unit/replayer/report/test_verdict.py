@@ -115,7 +115,11 @@ def test_the_worst_off_user_is_in_the_verdict() -> None:
     told, records = faring(100, 1_500)
     for record in records:
         record.jobs.user_id = np.arange(400) % 2 + 7
-    assert "50.0 % of users waited longer on average, user 8 most: 8.3 min (200 jobs)" in verdict(told, records)
+    text = verdict(told, records)
+    assert "of the users with 20 jobs, 50.0 % waited longer by more than a minute on average, user 8 most: 8.3" in text
+    for record in records:
+        record.jobs.user_id = np.arange(400)  # one job each: nothing is said of all users
+    assert "no user has 20 jobs" in verdict(told, records)
 
 
 def test_a_predictor_that_is_worse_than_the_request_is_called_so() -> None:
