@@ -69,6 +69,8 @@ class Compared:
     def relative(self, to: str | None = None, *, interval: bool = False) -> "pd.DataFrame":
         """Return the ratio of each figure to that of a policy on the same copy: geometric means over copies and logs.
 
+        A ratio of two zeros, or of a figure that a replay lacks, is unknown, and left out of the means.
+
         Parameters
         ----------
         to
@@ -97,7 +99,7 @@ class Compared:
         means = draws.groupby(level="policy", sort=False).mean()
         if not interval:
             return means.apply(np.exp)
-        half = draws.groupby(level="policy", sort=False).agg(half_width)
+        half = draws.groupby(level="policy", sort=False).agg(_half_of_known)
         columns = {"mean": means, "low": means - half, "high": means + half}
         return pd.concat(columns, axis=1).swaplevel(axis=1)[figures].apply(np.exp)
 
@@ -123,6 +125,10 @@ class Compared:
             of_scores = (scores.mean_wait, scores.mean_bounded_slowdown, scores.max_wait)
             worst = max(by_user(jobs.wait, jobs.user_id), default=None)
             yield draw.log, draw.copy, draw.policy, *of_scores, worst, scores.utilization
+
+
+def _half_of_known(values: "pd.Series[float]") -> float:
+    return half_width(values.dropna().tolist())
 
 
 def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int = 0, **options: Any) -> Compared:

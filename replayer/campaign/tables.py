@@ -151,7 +151,8 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
     """Return the mean of a column over draws, with half of its 95 % interval if there are several draws.
 
     Seeds of one copy share the submissions of the copy, so they are not independent. With several copies, a draw is the
-    mean over the seeds of a copy. The same holds for months. A share of another row is computed for each month.
+    mean over the seeds of a copy. The same holds for months. A share of another row is computed in each draw, from the
+    mean over its seeds there.
 
     Parameters
     ----------
@@ -171,18 +172,18 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
 def draws_of(
     column: Column, draws: Sequence[Figures], star: str, by_label: Mapping[str, Sequence[Figures]]
 ) -> list[float]:
-    """Return the figure of a column in each draw, as a share of the mean of the column's base. See `figure_of`."""
+    """Return the figure of a column in each draw, as a share of the column's base in that draw. See `figure_of`."""
     key = column.key.replace("*", star)
-    bases: dict[int, list[float]] = {}
+    bases: dict[tuple[int, int], list[float]] = {}
     for row in by_label.get(column.base, ()) if column.base is not None else ():
         if (value := row.get(key)) is not None:
-            bases.setdefault(row.get("month", 0), []).append(value)
+            bases.setdefault((row["copy"], row.get("month", 0)), []).append(value)
     figures: dict[tuple[int, int], list[float]] = {}
     for row in draws:
-        month = row.get("month", 0)
-        base = fmean(bases.get(month, [0.0])) if column.base is not None else 1.0
+        draw = row["copy"], row.get("month", 0)
+        base = fmean(bases.get(draw, [0.0])) if column.base is not None else 1.0
         if base and (value := row.get(key)) is not None:
-            figures.setdefault((row["copy"], month), []).append(value / base * column.factor)
+            figures.setdefault(draw, []).append(value / base * column.factor)
     of_draws = [*figures.values()]
     return of_draws[0] if len(of_draws) == 1 else list(map(fmean, of_draws))
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         as_json,
         baseline_of,
         expected_rows,
+        is_worse,
         plans_with,
         requests_as_run_times,
         wait_bound_rows,

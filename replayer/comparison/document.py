@@ -8,6 +8,7 @@ import numpy as np
 from shadowtime.replayer.comparison.plan import RunPlan, RunResult
 from shadowtime.replayer.logs import columns_of_workload, lacks_of, overlaps
 from shadowtime.services.catalogue import spelled_out
+from shadowtime.services.scoreboard import LOWER
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import quote
@@ -199,10 +200,10 @@ def _oddities(plan: RunPlan) -> dict[str, Any]:
     }
 
 
-def requests_as_run_times(plan: RunPlan) -> dict[str, float]:
+def requests_as_run_times(plan: RunPlan) -> dict[str, Any]:
     """Return the error of requests as run-time predictions, in seconds: the baseline of predictors.
 
-    Only jobs with a known run time and a limit count.
+    Only jobs with a known run time and a limit count: `jobs`. Without such a job, the figures are None.
     """
     jobs = error = ran = 0
     for block in plan.workload.blocks():
@@ -213,7 +214,17 @@ def requests_as_run_times(plan: RunPlan) -> dict[str, float]:
         jobs, ran = jobs + len(run_time), ran + int(run_time.sum())
         error += int(np.abs(requested - run_time).sum())
 
-    return {"mean_absolute_error": error / max(jobs, 1), "mean_run_time": ran / max(jobs, 1)}
+    means = {"mean_absolute_error": error / jobs if jobs else None, "mean_run_time": ran / jobs if jobs else None}
+    return {"jobs": jobs, **means}
+
+
+def is_worse(scores: Mapping[str, Any], requests: Mapping[str, Any]) -> bool:
+    """Return whether a predictor is worse than the requests. Both are scores of run times.
+
+    False if some jobs had no request: the predictor is scored on those, too, so the errors cannot be compared.
+    """
+    ours, asked = scores["mean_absolute_error"], requests["mean_absolute_error"]
+    return None not in (ours, asked) and requests["jobs"] >= scores["jobs"] and bool(ours > asked)
 
 
 def wait_bound_rows(result: RunResult) -> list[dict[str, Any]]:
@@ -225,7 +236,7 @@ def wait_bound_rows(result: RunResult) -> list[dict[str, Any]]:
     plain = {(score.grouping, score.queue, score.quantile): score.over_rms for score in scores}
     rows = []
     for score in scores:
-        _, *lower = score.grouping.partition(" (lower)")
+        _, *lower = score.grouping.partition(LOWER)
         over_rms = plain.get(("".join(["plain", *lower]), score.queue, score.quantile))
         interval = result.coverage.get(score.grouping) if score.queue is None else None
         rows.append(

@@ -72,13 +72,15 @@ class BoundedWaits:
     def coverage(self, key: int) -> Mapping[str, Interval]:
         """Return for each grouping the share of waits within their bounds, with a 95 % interval of the block bootstrap.
 
-        `key` is the key of the seeded random numbers.
+        There is no interval if all bounds hold, or none: the jobs do not show how often the other case happens. `key`
+        is the key of the seeded random numbers.
         """
-        return {
-            grouping: mean_over_time((rows[:, 1] <= rows[:, 2]).astype(np.float64), rows[:, 0], key).within(0, 1)
-            for grouping, rows in self.by_grouping().items()
-            if len(rows)
-        }
+        shares = {}
+        for grouping, rows in self.by_grouping().items():
+            if len(rows):
+                share = mean_over_time((rows[:, 1] <= rows[:, 2]).astype(np.float64), rows[:, 0], key).within(0, 1)
+                shares[grouping] = share if 0 < share.mean < 1 else Interval(share.mean, None, None)
+        return shares
 
 
 def coverage_shortfall(rows: Iterable[Mapping[str, Any]]) -> str:

@@ -33,7 +33,11 @@ def tables(
         yield _table("Run times predicted", figures, {"run": [run]})
 
     if bounds := [wait_bound for wait_bound in scores.wait_bounds if wait_bound.queue is None]:
-        held = [shares("held", [wait_bound.coverage for wait_bound in bounds])]
+        held = [
+            shares("held", [wait_bound.coverage for wait_bound in bounds]).meaning(
+                "held: of the bounds of jobs that have started, or left the queue later than their bounds"
+            )
+        ]
         held += [
             numbers(name, [getattr(wait_bound, name) for wait_bound in bounds], 0)
             for name in ("predictions", "without")
@@ -69,7 +73,9 @@ def tables(
 def starts_by_table(rows: Sequence[StartsByScores], partition: Callable[[int], str] = str) -> FittedTable:
     """Return the table of how often jobs started by the time that was stated, with a row for each partition."""
     columns = [
-        shares("came true", [row.came_true for row in rows]).meaning("came true: jobs that started by that time"),
+        shares("came true", [row.came_true for row in rows]).meaning(
+            "came true: of the jobs that have started; jobs that still wait do not count, even beyond that time"
+        ),
         shares("stated", [row.stated for row in rows]).meaning("stated: the probability that was stated"),
         TableColumn("jobs", "", [f"{row.jobs:,}" for row in rows]),
         TableColumn("stated wait", "", [duration(row.mean_bound) for row in rows]).meaning("stated wait: on average"),

@@ -15,6 +15,7 @@ from shadowtime.replayer.comparison import (
 )
 from shadowtime.replayer.presentation.names import short_names
 from shadowtime.services.catalogue import spelled, spelled_out
+from shadowtime.services.scoreboard import LOWER
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.formatting import work
 from shadowtime.shared.spec import Spelled, parse
@@ -121,9 +122,11 @@ def wait_bound_table(results: Sequence[RunResult], *, exact: bool = False, whole
     plan = results[0].plan
     rows = [row for row in wait_bound_rows(results[0]) if row["queue"] == "all" or not whole]
     measure = seconds if exact else times
+    keeps = "covered: waits no longer than their bounds"
+    keeps += ", no shorter than lower ones" if any(row["grouping"].endswith(LOWER) for row in rows) else ""
     made = [f"{row['predictions']:,} of {row['predictions'] + row['without']:,}" for row in rows]
     columns = [
-        shares("covered", [row["coverage"] for row in rows]).meaning("covered: waits no longer than their bounds"),
+        shares("covered", [row["coverage"] for row in rows]).meaning(keeps),
         TableColumn(
             "95 % interval", "%", [_interval(row["coverage_low"], row["coverage_high"]) for row in rows]
         ).meaning("interval: by a bootstrap of blocks of time"),

@@ -1,10 +1,10 @@
 """Scores of predictions against a log, as a table in the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from shadowtime.replayer.comparison import RunResult, requests_as_run_times
+from shadowtime.replayer.comparison import RunResult, is_worse, requests_as_run_times
 from shadowtime.replayer.presentation.names import short_names
 from shadowtime.replayer.presentation.policies import jobs_of, least, legend, under
 from shadowtime.services.catalogue import DEFAULTS, spelled
@@ -28,6 +28,8 @@ class _Row(NamedTuple):
     accuracy: float | None = None
     bad: float | None = None
     predicted: str = "-"
+    worse: bool = False
+    """Whether the predictor is worse than the requests."""
 
 
 def prediction_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
@@ -37,10 +39,13 @@ def prediction_table(results: Sequence[RunResult], *, exact: bool = False) -> Fi
     seconds.
     """
     plan = results[0].plan
-    rows = [_row(result) for result in results]
+    asked = requests_as_run_times(plan)
+    rows = [_row(result, asked) for result in results]
     if DEFAULTS["runtime"] not in (result.plan.configuration.runtime for result in results):
-        error = requests_as_run_times(plan)["mean_absolute_error"]
-        rows.append(_Row(None, spelled("adjustment", DEFAULTS["adjustment"]), error))
+        jobs, ended = asked["jobs"], max(result.scores.run_time.jobs for result in results)
+        known = f"{jobs:,} of {ended:,}" if jobs < ended else "-"
+        adjustment = spelled("adjustment", DEFAULTS["adjustment"])
+        rows.append(_Row(None, adjustment, asked["mean_absolute_error"], predicted=known))
     rows.sort(key=lambda row: (least(row.error), -(row.accuracy or 0)))
     adjusting = any(row.adjustment.name != DEFAULTS["adjustment"] for row in rows)
 
@@ -70,11 +75,9 @@ def prediction_table(results: Sequence[RunResult], *, exact: bool = False) -> Fi
     meanings: dict[str, Spelled | str] = {**legend(specs)}
     if REQUESTS in names["run times"]:
         meanings[REQUESTS] = BASELINE
-    asked = requests_as_run_times(plan)["mean_absolute_error"]
-    worse = [
-        name for name, row in zip(names["run times"], rows, strict=True) if row.runtime and (row.error or 0) > asked
-    ]
-    notes = [f"{name}: worse than the request, which is {duration(asked)} off" for name in dict.fromkeys(worse)]
+    worse = [name for name, row in zip(names["run times"], rows, strict=True) if row.worse]
+    error = duration(asked["mean_absolute_error"])
+    notes = [f"{name}: worse than the request, which is {error} off" for name in dict.fromkeys(worse)]
     return FittedTable(_title(results[0]), names, columns, notes, meanings)
 
 
@@ -88,7 +91,7 @@ def _title(result: RunResult) -> str:
     )
 
 
-def _row(result: RunResult) -> _Row:
+def _row(result: RunResult, asked: Mapping[str, Any]) -> _Row:
     run_time, adjustment = result.scores.run_time, result.scores.adjustment
     return _Row(
         spelled("runtime", result.plan.configuration.runtime),
@@ -99,4 +102,5 @@ def _row(result: RunResult) -> _Row:
         adjustment.mean_accuracy,
         adjustment.bad,
         f"{run_time.predictions:,} of {run_time.jobs:,}",
+        is_worse(run_time.model_dump(), asked),
     )

@@ -82,7 +82,7 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], 
         shares("too late", values("late_share")).meaning("too late: share of starts expected too late"),
         measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
         shares("held", [word.held for word in words]).meaning(
-            "held: share of bounds that held; in time: jobs started by the site's first expected start"
+            "held: share of bounds that held; in time: starts by the times with which we state probabilities"
         ),
         TableColumn("jobs", "", [f"{word.jobs:,}" for word in words]),
         numbers("Brier", [word.brier for word in words], 3).meaning(

@@ -183,8 +183,8 @@ def _bounds(document: Mapping[str, Any], runs: Sequence[RunRecord]) -> str:
     shown, further = "", ""
     for run in runs:
         name = run.plan.label if len(runs) > 1 else ""
-        first, *others = prediction_figures.bounds_over_time(run, name, charts)
-        shown, further = shown + first, further + "".join(others)
+        drawn = prediction_figures.bounds_over_time(run, name, charts)  # none without jobs with an upper bound
+        shown, further = shown + "".join(drawn[:1]), further + "".join(drawn[1:])
 
     ranges = "".join(tables.wait_ranges(run.bounded_waits.ranges.values()) for run in runs[:1])
     chosen = tables.bounds_to_show(rows)

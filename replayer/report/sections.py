@@ -87,7 +87,8 @@ CAPTION = (
     "First and last are the first and the last start that the site's own scheduler expected for a waiting job. The "
     "forecast is ours, at its submission. If fewer jobs were forecast, the site's expectations of these have rows of "
     "their own. An error is the expected start minus the real one, so it is positive if the expected start was too "
-    "late. Ahead: mean time from the expectation to the start. Held: waits within their bounds."
+    "late. Ahead: mean time from the expectation to the start. Held: waits within their bounds; in time: "
+    "starts by the times with which we state probabilities."
 )
 
 

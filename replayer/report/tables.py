@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from shadowtime.replayer.comparison import coverage_shortfall, plans_with
+from shadowtime.replayer.comparison import coverage_shortfall, is_worse, plans_with
 from shadowtime.replayer.report.charts import numbered, series
 from shadowtime.replayer.report.markup import bars, cell, escape, lengths_of, table
 from shadowtime.replayer.report.statistics import PairedDifferences
+from shadowtime.services.scoreboard import LOWER
 from shadowtime.shared.formatting import duration, percent, signed_duration, work
 from shadowtime.shared.messages import WaitRanges
 from shadowtime.shared.statistics import Interval
@@ -106,7 +107,7 @@ def interval_cell(value: Interval, show: Callable[[float], str]) -> str:
     """Return a mean, with its confidence interval in brackets below it."""
     mean = cell(value.mean, show(value.mean))
     if value.low is None or value.high is None:
-        return f"{mean}<br><small>too few blocks for an interval</small>"
+        return f"{mean}<br><small>too few independent jobs for an interval</small>"
     return f"{mean}<br><small>[{show(value.low)}, {show(value.high)}]</small>"
 
 
@@ -116,10 +117,10 @@ def run_times(document: Row) -> str:
     if not rows:
         return ""
     obeyed = document["settings"]["obeyed"]
-    asked = document["requests_as_run_times"]["mean_absolute_error"]
+    requests = document["requests_as_run_times"]
     body = [
         [
-            escape(row["predictor"]) + (" (worse than the request)" if row["mean_absolute_error"] > asked else ""),
+            escape(row["predictor"]) + (" (worse than the request)" if is_worse(row, requests) else ""),
             *([escape(row["policy"])] if obeyed else []),
             f"{row['predictions']:,} of {row['jobs']:,}",
             cell(row["mean_absolute_error"], duration(row["mean_absolute_error"])),
@@ -129,13 +130,15 @@ def run_times(document: Row) -> str:
         ]
         for row in rows
     ]
-    requests = document["requests_as_run_times"]
+    jobs, ended = requests["jobs"], max(row["jobs"] for row in rows)
     errors = [cell(requests[key], duration(requests[key])) for key in ("mean_absolute_error", "mean_run_time")]
-    body.append(["requests", *(["-"] if obeyed else []), "-", *errors, "-", "-"])
+    known = f"{jobs:,} of {ended:,}" if jobs < ended else "-"
+    body.append(["requests", *(["-"] if obeyed else []), known, *errors, "-", "-"])
     learned = "Scored under the policy named: what a predictor has learned depends on when jobs end. " if obeyed else ""
     caption = (
-        f"{learned}The request stands in where nothing was predicted; the last row is of requests alone. Log score in "
-        "nats and continuous ranked probability score (CRPS) are of predicted distributions; less is better."
+        f"{learned}The request stands in where nothing was predicted; the last row is of jobs with a "
+        "request. Log score in nats and continuous ranked probability score (CRPS) are of predicted distributions; "
+        "less is better."
     )
     scores = ["jobs predicted", "mean absolute error", "mean run time", "log score", "CRPS"]
     head = ["run times", *(["under"] if obeyed else []), *scores]
@@ -205,9 +208,15 @@ def wait_bounds(rows: Sequence[Row], label: str = "Bounds on waits") -> str:
         for row in rows
     ]
     first = rows[0]
+    kept = " and ".join(f"{quantile:g}" for quantile in dict.fromkeys(row["quantile"] for row in rows))
+    lower = (
+        " A wait keeps a lower bound if it is no shorter."
+        if any(row["grouping"].endswith(LOWER) for row in rows)
+        else ""
+    )
     caption = (
-        f"Bounds that a share of {first['quantile']:g} of waits should keep, at confidence {first['confidence']:g}"
-        f"{'' if several else ', under ' + first['policy']}. "
+        f"Bounds that a share of {kept} of waits should keep, at confidence {first['confidence']:g}"
+        f"{'' if several else ', under ' + first['policy']}.{lower} "
         "In brackets: the 95 % confidence interval of the covered share, by a bootstrap of blocks of time. "
         "Over: root mean square of bound minus wait where the bound held. To plain: that of plain bounds divided by "
         "that of these. " + coverage_shortfall(rows)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shadowtime.replayer.comparison import RunRecord
+from shadowtime.replayer.comparison import RunRecord, is_worse
 from shadowtime.replayer.report.affected_classes import groups
 from shadowtime.replayer.report.statistics import FEW, PairedDifferences, paired, worst_off
 from shadowtime.shared.chance import key_of
@@ -184,25 +184,28 @@ def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lo
 
 
 def _worst_user(runs: Sequence[RunRecord], base: int, chosen: int, comparison: PairedDifferences) -> str:
+    if comparison.users_worse is None:
+        return f"no user has {FEW} jobs, so no user's mean wait is compared"
     worst = worst_off(runs[base].jobs, runs[chosen].jobs)
-    if worst is None or comparison.users_worse is None:
+    if worst is None:
         return f"no user with {FEW} jobs waited longer by more than a minute on average"
     return (
-        f"{percent(comparison.users_worse)} of users waited longer on average, user {worst.user_id} most: "
-        f"{duration(worst.longer)} ({worst.jobs:,} jobs)"
+        f"of the users with {FEW} jobs, {percent(comparison.users_worse)} waited longer by more than a minute on "
+        f"average, user {worst.user_id} most: {duration(worst.longer)} ({worst.jobs:,} jobs)"
     )
 
 
 def _worse_than_requests(document: Row) -> str:
     """Return a sentence that names predictors that are worse than the request; empty if there are none."""
-    requests = (document.get("requests_as_run_times") or {}).get("mean_absolute_error")
+    requests = document.get("requests_as_run_times") or {"jobs": 0, "mean_absolute_error": None}
     worse = {
         row["predictor"].partition("(")[0]: row["mean_absolute_error"]
         for row in document.get("run_time_predictions", ())
-        if row["predictions"] and requests is not None and row["mean_absolute_error"] > requests
+        if row["predictions"] and is_worse(row, requests)
     }
     return " ".join(
-        f"Predictor {name} is worse than the requests: {duration(error)} off on average, requests {duration(requests)}."
+        f"Predictor {name} is worse than the requests: {duration(error)} off on average, "
+        f"requests {duration(requests['mean_absolute_error'])}."
         for name, error in worse.items()
     )
 
@@ -228,7 +231,7 @@ def _sure(runs: Sequence[RunRecord], base: int, lowest: int) -> str:
 def _bounds(more: Interval, show: Callable[[float], str]) -> str:
     """Return in parentheses the 95 % interval of an absolute difference, and whether the difference may be chance."""
     if more.low is None or more.high is None:
-        return " (the log is too short to say how sure that is)"
+        return " (too few independent jobs to say how sure that is)"
     low, high = (more.low, more.high) if more.mean > 0 else (-more.high, -more.low)
     chance = "which may be chance: " if low <= 0 else ""
     return f" ({chance}95 % interval {'-' if low < 0 else ''}{show(abs(low))} to {show(high)})"
@@ -248,24 +251,34 @@ def _and(parts: Sequence[str]) -> str:
 
 
 def _of_run_times(document: Row) -> str:
-    requests = document["requests_as_run_times"]["mean_absolute_error"]
+    requests = document["requests_as_run_times"]
+    asked = duration(requests["mean_absolute_error"])
     rows = [row for row in document["run_time_predictions"] if row["predictions"]]
     if not rows:
-        return f"Requests are {duration(requests)} off the run times on average; nothing else was scored beside them."
+        if not requests["jobs"]:
+            return "No job had a request, and nothing else was scored beside requests."
+        return f"Requests are {asked} off the run times on average; nothing else was scored beside them."
     best = min(rows, key=lambda row: row["mean_absolute_error"])
     name, error = best["predictor"].partition("(")[0], duration(best["mean_absolute_error"])
-    if best["mean_absolute_error"] < requests:
-        return f"{name} predicted run times best, {error} off on average, where requests are {duration(requests)} off."
-    return f"No predictor beat the requests, {duration(requests)} off on average: the best, {name}, was {error} off."
+    if is_worse(best, requests) or best["mean_absolute_error"] == requests["mean_absolute_error"]:
+        return f"No predictor beat the requests, {asked} off on average: the best, {name}, was {error} off."
+    predicted = f"{name} predicted run times best, {error} off on average"
+    if requests["jobs"] >= best["jobs"]:
+        return f"{predicted}, where requests are {asked} off."
+    if not requests["jobs"]:
+        return f"{predicted}; no job had a request."
+    return f"{predicted}; only {requests['jobs']:,} of {best['jobs']:,} jobs had requests, which are {asked} off."
 
 
 def _of_bounds(rows: Sequence[Row]) -> str:
     covered = [row for row in rows if row["queue"] == "all" and row["coverage"] is not None]
-    if not covered:
-        return "Waits were not bounded."
-    held = sum(row["coverage"] >= row["quantile"] for row in covered)
-    least = min(row["coverage"] for row in covered)
-    return (
-        f"Of {len(covered)} bounds on waits {held} covered the {100 * covered[0]['quantile']:g} % "
-        f"that they aim at; the lowest coverage was {percent(least)}."
-    )
+    sentences = []
+    for quantile in dict.fromkeys(row["quantile"] for row in covered):  # bounds from below aim at another share
+        alike = [row for row in covered if row["quantile"] == quantile]
+        held = sum(row["coverage"] >= quantile for row in alike)
+        least = min(row["coverage"] for row in alike)
+        sentences.append(
+            f"Of {len(alike)} bounds on waits {held} covered the {100 * quantile:g} % that they aim at; "
+            f"the lowest coverage was {percent(least)}."
+        )
+    return " ".join(sentences) or "Waits were not bounded."

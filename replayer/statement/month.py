@@ -1,6 +1,7 @@
 """Predicted starts of the jobs of a month, against their real starts."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from shadowtime.services.scoreboard import StartErrors
@@ -15,7 +16,7 @@ from shadowtime.shared.messages import (
     StartOutlook,
     moment,
 )
-from shadowtime.shared.stages import StartPredictions, expected_start
+from shadowtime.shared.stages import NOT_YET, StartPredictions, expected_start
 
 DAYS = 30
 """Days of a month."""
@@ -27,14 +28,14 @@ OURS, AT_ONCE, FIRST, LAST = "ours", "at once", "first", "last"
 class StartsInTime(NamedTuple):
     """How often "starts by" came true for the jobs of a queue, or of all queues (None).
 
-    `jobs` counts the jobs with such a time that have started, or that wait beyond it. `kept` counts those that started
-    in time. `waiting` counts the jobs whose time has not been reached.
+    `jobs` counts the jobs whose time has passed. `kept` counts those that started in time. `open` counts the jobs whose
+    time has not passed, also if they have started: of these jobs, only the short waits are known.
     """
 
     queue: int | None
     jobs: int
     kept: int
-    waiting: int
+    open: int
 
     @property
     def share(self) -> float | None:
@@ -57,7 +58,7 @@ class MonthOfStarts:
 
     >>> month = MonthOfStarts(0)
     >>> month.jobs, month.starts_by(100)
-    (0, [StartsInTime(queue=None, jobs=0, kept=0, waiting=0)])
+    (0, [StartsInTime(queue=None, jobs=0, kept=0, open=0)])
     """
 
     def __init__(self, first: int) -> None:
@@ -70,7 +71,8 @@ class MonthOfStarts:
         self.of_site = {name: StartErrors() for name in (OURS, AT_ONCE, FIRST, LAST)}
         """Errors of the jobs among them for which the site's scheduler expected a start, too."""
         self._waiting: dict[int, _Waiting] = {}
-        self._kept: dict[int | None, list[int]] = {}
+        self._started_by: list[tuple[int | None, int, bool]] = []
+        """Queue of each started job with a stated time, this time, and whether the job started by then."""
 
     def push(self, envelope: Envelope) -> None:
         """Process the next envelope of the run. Jobs submitted before `first` are left out."""
@@ -81,7 +83,8 @@ class MonthOfStarts:
             case JobSubmitted() if event.time >= self.first:
                 predicted = StartPredictions.of(envelope.forecast, envelope.wait_bounds)
                 self.jobs += 1
-                self._waiting[event.job_number] = _Waiting(event, expected_start(event.time, event.since, predicted))
+                outlook = expected_start(event.time + NOT_YET, event.since, predicted)
+                self._waiting[event.job_number] = _Waiting(event, outlook)
             case JobExpected() if (known := self._waiting.get(event.job_number)) is not None:
                 word = (event.start, moment(event))
                 self._waiting[event.job_number] = known._replace(first=known.first or word, last=word)
@@ -98,7 +101,7 @@ class MonthOfStarts:
     def _started(self, known: _Waiting, start: int) -> None:
         by, expected, since = known.outlook.by_95, known.outlook.expected, known.job.time
         if by is not None:
-            self._note(known.job.queue_number, kept=start <= by)
+            self._started_by.append((known.job.queue_number, by, start <= by))
         if expected is None:
             return
         words = {OURS: (expected, since), AT_ONCE: (since, since)}
@@ -108,21 +111,17 @@ class MonthOfStarts:
             for name, (second, at) in (words | {FIRST: known.first, LAST: known.last}).items():
                 self.of_site[name].add(second, start, start - at)
 
-    def _note(self, queue: int | None, *, kept: bool) -> None:
-        for name in {None, queue}:
-            counts = self._kept.setdefault(name, [0, 0])
-            counts[0] += 1
-            counts[1] += kept
-
     def starts_by(self, now: int) -> list[StartsInTime]:
         """Return how often "starts by" came true, of all queues and then of each, those with most jobs first."""
-        counts: dict[int | None, list[int]] = {name: [*pair, 0] for name, pair in self._kept.items()}
-        for job, outlook, *_ in self._waiting.values():
-            if outlook.by_95 is not None:
-                for name in {None, job.queue_number}:
+        counts: dict[int | None, list[int]] = {None: [0, 0, 0]}
+        waiting = ((entry.job.queue_number, entry.outlook.by_95, False) for entry in self._waiting.values())
+        for queue, by, kept in chain(self._started_by, waiting):
+            if by is not None:
+                for name in {None, queue}:
                     row = counts.setdefault(name, [0, 0, 0])
-                    row[0 if outlook.by_95 < now else 2] += 1
-        every = StartsInTime(None, *counts.pop(None, [0, 0, 0]))
+                    row[0 if by < now else 2] += 1
+                    row[1] += kept and by < now
+        every = StartsInTime(None, *counts.pop(None))
         rows = [StartsInTime(name, *row) for name, row in counts.items()]
         return [every, *sorted(rows, key=lambda row: (-row.jobs, row.queue or 0))]
 

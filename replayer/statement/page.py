@@ -87,8 +87,8 @@ def _summary(facts: StatementFacts, rows: Sequence[StartsInTime], words: dict[st
     if every.share is None:
         yield "No job had a stated time by which it starts, or none of these times has come."
     else:
-        stated = f"Each job has a stated time by which it starts with a probability of {percent(STATED, '.0f')}."
-        yield f"{stated} Of {every.jobs:,} jobs, {percent(every.share)} started by then."
+        stated = f"with a stated time by which each starts with a probability of {percent(STATED, '.0f')}"
+        yield f"Of {every.jobs:,} jobs {stated}, {percent(every.share)} started by then."
         known = [row for row in partitions if row.jobs >= FEW and row.share is not None]
         if len(known) > 1:
             lowest = min(known, key=lambda row: row.share or 0)
@@ -116,7 +116,7 @@ def _summary(facts: StatementFacts, rows: Sequence[StartsInTime], words: dict[st
 
 def _promises(facts: StatementFacts, rows: Sequence[StartsInTime]) -> str:
     every, *partitions = rows
-    if not every.jobs + every.waiting:
+    if not every.jobs + every.open:
         return "<p>Nothing was stated. Such times are from a bound on waits, or from a forecast with quantiles.</p>"
     body = [
         [
@@ -124,14 +124,14 @@ def _promises(facts: StatementFacts, rows: Sequence[StartsInTime]) -> str:
             f"{row.jobs:,}",
             cell(row.share, "-" if row.share is None else percent(row.share)),
             f"{row.jobs - row.kept:,}",
-            f"{row.waiting:,}",
+            f"{row.open:,}",
         ]
         for row in [every, *partitions[:MOST_PARTITIONS]]
     ]
     left = len(partitions) - MOST_PARTITIONS
     note = (
-        f"Stated with a probability of {percent(STATED, '.0f')} at submission. A job that still waits beyond its time "
-        "counts as too late. Open: the time has not been reached."
+        f"Stated with a probability of {percent(STATED, '.0f')} at submission. A job counts once its time has "
+        "passed; if it still waits then, it is too late. Still open: the time has not passed."
         + (f" The {left:,} partitions with the fewest jobs are left out." if left > 0 else "")
     )
     head = ["partition", "jobs", "came true", "too late", "still open"]
@@ -159,8 +159,8 @@ def _errors(words: dict[str, StartErrorScores]) -> str:
         else "The site's scheduler expected no starts."
     )
     note = (
-        f"{same} Errors are without sign. Too late: the expected start was later than the real one. Ahead: mean "
-        "time from the expectation to the start."
+        f"{same} A job that still waits has no error yet. Errors are without sign. Too late: the expected start was "
+        "later than the real one. Ahead: mean time from the expectation to the start."
     )
     head = ["expected by", "jobs", "median error", "mean error", "too late", "ahead"]
     return table(head, body, "How far off expected starts were", note)

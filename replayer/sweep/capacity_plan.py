@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from math import ceil, floor
+from math import ceil, floor, isnan
 from statistics import fmean
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.kernels import Floats
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.statistics import half_width
-from shadowtime.shared.text import TableColumn
+from shadowtime.shared.text import NOTHING, TableColumn
 
 TARGET = re.compile(rf"\s*(mean|median|longest|p{PLAIN})\s+(wait|slowdown)\s*<=\s*({PLAIN})\s*({UNIT})\s*\Z")
 EXAMPLES = "expected a target such as 'p95 wait <= 4h', 'mean wait <= 30min' or 'mean slowdown <= 20'"
@@ -123,14 +123,21 @@ class CapacityAnswer(NamedTuple):
     values: tuple[int | None, ...]
 
     @property
-    def interval(self) -> tuple[float, float, float] | None:
-        """Mean and ends of the 95 % interval of the mean, from Student's t; None if a draw has no value."""
+    def interval(self) -> tuple[float, float | None, float | None] | None:
+        """Mean and ends of the 95 % interval of the mean, from Student's t, none of them negative.
+
+        None if a draw has no value. A single draw has a mean, but no interval: its ends are None.
+        """
         values = [value for value in self.values if value is not None]
         if len(values) < len(self.values):
             return None
-        mean = fmean(values)
-        half = half_width(values) if len(values) > 1 else 0.0
-        return mean, mean - half, mean + half
+        mean, half = fmean(values), half_width(values)
+        return (mean, None, None) if isnan(half) else (mean, max(mean - half, 0.0), mean + half)
+
+    @property
+    def failed(self) -> int:
+        """Number of draws in which no value that was tried keeps the target."""
+        return self.values.count(None)
 
 
 def keeps(question: CapacityQuestion, target: Target, configured: Configuration, value: int, copy: int) -> bool:
@@ -205,22 +212,31 @@ def sentence(question: CapacityQuestion, target: Target, results: list[CapacityA
     )
     parts = []
     for result in best:
-        mean, low, high = (_text(question, value) for value in result.interval or ())
+        mean = _text(question, (result.interval or (None,))[0])
         least = "at least " * (question.of_load and LARGEST * question.logged in result.values)
         what = f"{least}{mean} times the load" if question.of_load else f"{mean} processors"
-        parts.append(f"{result.policy} at {what}{f' (95 %: {low} to {high})' if question.copies else ''}")
+        within = _within(question, result)
+        parts.append(f"{result.policy} at {what}{f' (95 %: {within})' if within != NOTHING else ''}")
 
-    never = ", ".join(result.policy for result in results if result not in best)
-    kept = [f"{target.text} is kept by {'; by '.join(parts)}."] if parts else []
-    return " ".join([*kept, *([f"{never}: no value that was tried keeps {target.text}."] if never else [])])
+    sentences = [f"{target.text} is kept by {'; by '.join(parts)}."] if parts else []
+    for failed in sorted({result.failed for result in results} - {0}, reverse=True):
+        policies = ", ".join(result.policy for result in results if result.failed == failed)
+        draws = "" if failed > question.copies else f" in {failed} of {question.copies + 1} draws"
+        sentences.append(f"{policies}: no value that was tried keeps {target.text}{draws}.")
+    return " ".join(sentences)
+
+
+def _within(question: CapacityQuestion, result: CapacityAnswer) -> str:
+    """Return the 95 % interval of a mean in words."""
+    _, low, high = result.interval or (None, None, None)
+    return NOTHING if low is None or high is None else f"{_text(question, low)} to {_text(question, high)}"
 
 
 def plan_table(question: CapacityQuestion, target: Target, results: list[CapacityAnswer], name: str) -> FittedTable:
     """Return a row for each policy: its mean, the 95 % interval of the mean, and the value of each draw."""
-    intervals = [[_text(question, end) for end in result.interval or (None, None, None)] for result in results]
     columns = [
-        TableColumn("mean", "", [mean for mean, _, _ in intervals]),
-        TableColumn("95 %", "", [f"{low} to {high}" for _, low, high in intervals]),
+        TableColumn("mean", "", [_text(question, (result.interval or (None,))[0]) for result in results]),
+        TableColumn("95 %", "", [_within(question, result) for result in results]),
         TableColumn("draws", "", [" ".join(_text(question, value) for value in result.values) for result in results]),
     ]
     what = f"largest load on {question.processors:,} processors" if question.of_load else "smallest machine, processors"

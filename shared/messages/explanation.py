@@ -112,9 +112,14 @@ class StartOutlook(FrozenModel):
     expected: Whole | None = Field(default=None, description="when it is expected to start")
     earliest: Whole | None = Field(default=None, description="it starts later than this with a probability of 90 %")
     latest: Whole | None = Field(
-        default=None, description="it starts before this with 90 %, or with the last quantile of its bounds"
+        default=None,
+        description="it starts before this with a probability of 90 %; of a single bound of 90 % or more: as of the "
+        "submission",
     )
-    by_95: Whole | None = Field(default=None, description="it starts before this with a probability of 95 %")
+    by_95: Whole | None = Field(
+        default=None,
+        description="it starts before this with a probability of 95 %; of a single bound: as of the submission",
+    )
     passed: Whole | None = Field(
         default=None, description="the latest start that was predicted, if all predictions have passed"
     )

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from shadowtime.shared.stages.handler import StageHandler, read_together
     from shadowtime.shared.stages.job_start import (
         HIGH,
+        NOT_YET,
         BoundDoubt,
         StartPredictions,
         doubt_of,

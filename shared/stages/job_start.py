@@ -25,6 +25,9 @@ ALMOST_SURE = 0.95
 
 SHARES = (EARLY, 0.5, LIKELY, ALMOST_SURE)
 
+NOT_YET = -1
+"""Wait, in seconds, of a job before its first pass. No wait is excluded yet, not even one of 0 seconds."""
+
 
 class StartPredictions(NamedTuple):
     """The predictions of a job's start: at its submission as waits in seconds, and the site's as a second of the log.
@@ -56,12 +59,15 @@ class StartPredictions(NamedTuple):
 def wait_given(quantiles: Quantiles, waited: int, share: float) -> int | None:
     """Return the wait that a job does not exceed with probability `share`, given that it exceeds `waited`, in seconds.
 
-    Between two quantiles the wait is uniform. The result is None if the quantiles do not determine it: beyond the last
-    quantile, or if there is only one.
+    Before its first pass, a job has waited for `NOT_YET`: it may still start at once. Between two quantiles the wait is
+    uniform. The result is None if the quantiles do not determine it: beyond the last quantile, or if there is only one.
 
     >>> quantiles = ((0.25, 60), (0.5, 120), (0.75, 240))
     >>> wait_given(quantiles, 0, 0.5), wait_given(quantiles, 120, 0.4), wait_given(quantiles, 120, 0.9)
     (120, 216, None)
+    >>> at_once = ((0.5, 0), (0.75, 600))
+    >>> wait_given(at_once, NOT_YET, 0.5), wait_given(at_once, 0, 0.5)
+    (0, 600)
     """
     return waits_given(quantiles, waited, (share,))[0]
 
@@ -71,7 +77,7 @@ def waits_given(quantiles: Quantiles, waited: int, shares: Sequence[float]) -> l
     if len(quantiles) < 2:
         return [None] * len(shares)
     table = ((0.0, 0), *quantiles)
-    reached = max(probability for probability, seconds in table if seconds <= waited)
+    reached = max((probability for probability, seconds in table if seconds <= waited), default=0.0)
     for (low, begin), (high, end) in pairwise(table):
         if begin <= waited < end:
             reached = max(reached, low + (high - low) * (waited - begin) / (end - begin))
@@ -99,6 +105,8 @@ def expected_start(
 
     Parameters
     ----------
+    now
+        The time in seconds. Starts until then are excluded. For the answer at the submission, it is `since + NOT_YET`.
     fits_at
         When enough running jobs are expected to have ended for the job to fit; None if that is unknown.
     goes_first
@@ -108,6 +116,8 @@ def expected_start(
     StartOutlook(source='forecast', expected=300, earliest=114, latest=None, by_95=None, passed=None)
     >>> expected_start(900, 0, StartPredictions(300, (), ((0.95, 600),)))
     StartOutlook(source=None, expected=None, earliest=None, latest=None, by_95=None, passed=600)
+    >>> expected_start(100 + NOT_YET, 100, StartPredictions(0)).expected
+    100
     """
     waited = now - since
     floor = max(now, fits_at or now)
@@ -117,14 +127,15 @@ def expected_start(
     source, expected = ("releases", floor) if first else _expected(now, since, predicted, floor, medians)
     quantiles, waits = (predicted.bounds, by_bounds) if by_forecast[0] is None else (predicted.futures, by_forecast)
     earliest, _, latest, by_95 = (None if wait is None else since + wait for wait in waits)
-    if quantiles and (len(quantiles) == 1 or expected is None) and since + quantiles[-1][1] > now:
-        latest = since + quantiles[-1][1]
-    if latest is not None and len(quantiles) == 1 and quantiles[0][0] == ALMOST_SURE:
-        by_95 = latest
+    if len(quantiles) == 1:  # nothing says how its probability falls while the job waits: it is that of the submission
+        (probability, wait), *_ = quantiles
+        if probability >= LIKELY and since + wait > now:
+            latest = since + wait
+            by_95 = latest if probability == ALMOST_SURE else None
 
     if expected is None:
         if latest is None:
-            return StartOutlook(passed=max(_past(now, since, predicted), default=None))
+            return StartOutlook(passed=_passed(now, since, predicted))
         if latest < floor:
             return StartOutlook()
         return StartOutlook(source="bounds", latest=latest, by_95=by_95 if by_95 is None or by_95 >= floor else None)
@@ -151,13 +162,14 @@ def _expected(
     return (None, None) if bound is None else ("bounds", max(since + bound, floor))
 
 
-def _past(now: int, since: int, predicted: StartPredictions) -> Iterable[int]:
-    """Yield the predicted starts that have passed."""
+def _passed(now: int, since: int, predicted: StartPredictions) -> int | None:
+    """Return the latest predicted start if all predicted starts have passed."""
     waits = [seconds for _, seconds in (*predicted.futures[-1:], *predicted.bounds[-1:])]
     if predicted.forecast is not None:
         waits.append(predicted.forecast)
     starts = [since + wait for wait in waits] + ([] if predicted.site is None else [predicted.site])
-    return (start for start in starts if start <= now)
+    latest = max(starts, default=None)
+    return None if latest is None or latest > now else latest
 
 
 # Whether the waiting jobs contradict a bound on waits.

@@ -16,7 +16,7 @@ from shadowtime.services.processes.ask.alternatives import (
     risk_of,
     shapes,
 )
-from shadowtime.services.processes.ask.answers import Answers
+from shadowtime.services.processes.ask.answers import Answers, unless_withdrawn
 from shadowtime.services.processes.ask.questions import LOG_AGE, OwnWord, RunName, Share, log_age
 from shadowtime.services.processes.ask.words import ClusterWords, JobPlace
 from shadowtime.shared.distributions import mean_run_time
@@ -287,7 +287,8 @@ def _bounds(job: JobSubmitted, state: StageRun) -> tuple[tuple[WaitBound, ...], 
         return (), as_of
     if not isinstance(handler, BoundsWaits):
         raise TypeError(f"stage {state.stage.name} does not bound waits")
-    return handler.bounds_at(job.model_copy(update={"time": as_of.time}), 0.95, 0.95), as_of
+    bounds = handler.bounds_at(job.model_copy(update={"time": as_of.time}), 0.95, 0.95)
+    return tuple(unless_withdrawn(bound, handler.doubt_at(bound)) for bound in bounds), as_of
 
 
 def alternative(own: AlternativeShape, job: JobSubmitted, start: Start, predicted: PredictedJob) -> Alternative:

@@ -18,7 +18,7 @@ from shadowtime.shared.messages import (
     ratio,
     reshaped_time,
 )
-from shadowtime.shared.stages import RiskOfRequests, wait_given
+from shadowtime.shared.stages import NOT_YET, RiskOfRequests, wait_given
 from shadowtime.shared.text import start_in
 
 RISKS = (0.01, 0.05, 0.25)
@@ -192,7 +192,7 @@ def hint(alternatives: Sequence[Alternative], log_age: int | None = None) -> str
     if wait is None:
         return ""
     futures = own.starts_within
-    early, late = (wait_given(futures, 0, share) for share in (0.1, 0.9))
+    early, late = (wait_given(futures, NOT_YET, share) for share in (0.1, 0.9))
     outlook = StartOutlook(expected=wait, earliest=early, latest=late)
     if early is not None and late is not None and not early <= wait <= late:
         outlook = StartOutlook(expected=wait)
@@ -208,7 +208,7 @@ def hint(alternatives: Sequence[Alternative], log_age: int | None = None) -> str
 def _wait(choice: Alternative) -> int | None:
     """Return the wait that is as likely exceeded as not, in seconds; else its mean; None without a forecast."""
     if len(choice.starts_within) > 1 and all(low <= high for (_, low), (_, high) in pairwise(choice.starts_within)):
-        median = wait_given(choice.starts_within, 0, 0.5)
+        median = wait_given(choice.starts_within, NOT_YET, 0.5)
         if median is not None:
             return median
     return None if choice.mean_wait is None else round(choice.mean_wait)

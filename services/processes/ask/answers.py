@@ -262,7 +262,7 @@ def _answer(question: Question, run: str, words: ClusterWords, state: StageRun) 
         raise Unanswerable(409, reason, "side")
     doubts = [handler.doubt_at(bound) for bound in bounds]
     return unbounded.replaced(
-        bounds=tuple(map(_unless_withdrawn, bounds, doubts)),
+        bounds=tuple(map(unless_withdrawn, bounds, doubts)),
         outwaited=tuple(None if doubt is None else doubt.outwaited for doubt in doubts) if any(doubts) else (),
         waiting=len(handler.jobs.waiting),
         ranges=handler.ranges_at(job),
@@ -270,7 +270,7 @@ def _answer(question: Question, run: str, words: ClusterWords, state: StageRun) 
     )
 
 
-def _unless_withdrawn(bound: WaitBound, doubt: BoundDoubt | None) -> WaitBound:
+def unless_withdrawn(bound: WaitBound, doubt: BoundDoubt | None) -> WaitBound:
     """Return the bound; without its seconds, and with the reason, if the waiting jobs show that it cannot hold."""
     if doubt is None or not doubt.withdrawn:
         return bound

@@ -1,7 +1,7 @@
 """Scores, one module for each kind of prediction."""
 
 from shadowtime.services.scoreboard.scores.backfill_calibration import Calibration
-from shadowtime.services.scoreboard.scores.bound_coverage import BoundKind, StartsBy, WaitBoundCoverage
+from shadowtime.services.scoreboard.scores.bound_coverage import LOWER, BoundKind, StartsBy, WaitBoundCoverage
 from shadowtime.services.scoreboard.scores.capacity import Capacity
 from shadowtime.services.scoreboard.scores.event_probabilities import SaidProbabilities
 from shadowtime.services.scoreboard.scores.portfolio import MemberRecord

@@ -125,7 +125,7 @@ class WaitScores(Batched):
             "mean_response": self.response / jobs if jobs else None,
             "weighted_mean_wait": self.prioritised_wait / self.priority if self.priority else None,
             "wait_weighted_mean_wait": self.squared_wait / self.wait if self.wait else None,
-            "utilization": self.processor_seconds / capacity if capacity else None,
+            "utilization": self.processor_seconds / capacity if jobs and capacity else None,
             "makespan": makespan,
         }
 

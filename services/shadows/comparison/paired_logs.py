@@ -26,8 +26,9 @@ HOUR = 3_600
 class PairedLogs:
     """The pairing of both logs. The events of each log are applied in its own order; an event costs O(1).
 
-    Only jobs that are submitted after the takeover are compared. A held job counts as withdrawn. It is added again when
-    it is released. A job is left out if a previous job with the same number has not ended on both machines.
+    Only jobs that are submitted after the takeover are compared, and the machines from then on. A held job counts as
+    withdrawn. It is added again when it is released. A job is left out if a previous job with the same number has not
+    ended on both machines.
 
     `opened` is the first event of the cluster's log. `takes_over` is the time in seconds from which on the shadow
     decides.
@@ -35,7 +36,7 @@ class PairedLogs:
 
     def __init__(self, opened: ClusterOpened, takes_over: int) -> None:
         self.both = SideBySide()
-        self.both.capacity(opened.time, opened.processors)
+        self.both.capacity(max(opened.time, takes_over), opened.processors)
         self._key = key_of(opened.seed, opened.cluster)
         self._capacities = MachineCapacity(opened.processors, opened.pools or ())
         self._takes_over = takes_over
@@ -47,7 +48,7 @@ class PairedLogs:
         """Apply the next event of the cluster's log."""
         if isinstance(event, CapacityChanged):
             self._capacities.change(event)
-            self.both.capacity(event.time, self._capacities.processors)
+            self.both.capacity(max(event.time, self._takes_over), self._capacities.processors)
         elif event.time < self._takes_over:
             self._early(event)
         else:

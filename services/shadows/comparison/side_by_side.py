@@ -66,10 +66,15 @@ class SideBySide:
         return job_number in self._asked
 
     def started(self, which: Which, job_number: int, time: int, processors: int | None = None) -> None:
-        """Record a start. `processors` defaults to the job's request."""
+        """Record a start. `processors` defaults to the request of a compared job.
+
+        A job that is not compared, as one that waited at the takeover, holds its `processors`, too.
+        """
         self._days.started(which, job_number, time)
-        if job_number in self._asked:
-            self._hold(which, job_number, time, self._asked[job_number][0] if processors is None else processors)
+        if processors is None and job_number in self._asked:
+            processors = self._asked[job_number][0]
+        if processors is not None:
+            self._hold(which, job_number, time, processors)
 
     def resized(self, which: Which, job_number: int, time: int, processors: int) -> None:
         """Record the number of processors that a running job holds from `time` on; 0 while it is suspended."""

@@ -1,6 +1,7 @@
 """Sentences and tables that compare a shadow with the real cluster."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import floor
 
 from shadowtime.services.shadows.comparison.schema import ClassResult, Comparison, ConfidenceInterval, Real
 from shadowtime.shared.cli import FittedTable
@@ -15,7 +16,11 @@ def verdict(compared: Comparison, unix_start: int) -> str | None:
     """Return how much shorter or longer waits are in the shadow, and since when this is real; None if unknown."""
     if compared.all is None or compared.all.wait_change is None:
         return None
-    return f"{_waits(compared.all.wait_change)}; {real(compared.wait_real, unix_start)}"
+    change, facts = compared.all.wait_change, compared.wait_real
+    conclusion = f"{_waits(change)}; {real(facts, unix_start)}"
+    if facts.shorter is None or facts.shorter == (change.mean < 0):
+        return conclusion
+    return f"{conclusion} that they are {'shorter' if facts.shorter else 'longer'}"  # the mean has changed its sign
 
 
 def notes_of(name: str, compared: Comparison) -> Iterator[str]:
@@ -41,10 +46,10 @@ def _jobs(count: int) -> str:
 
 
 def _waits(change: ConfidenceInterval) -> str:
-    word = "shorter" if change.mean < 0 else "longer"
+    size, word = percent(abs(change.mean), ".0f"), "shorter" if change.mean < 0 else "longer"
     bounds = [100 * end for end in (change.low, change.high) if end is not None]
     within = f" ({bounds[0]:+.0f} to {bounds[1]:+.0f} %)" if len(bounds) == 2 else ""  # signed as in the table
-    return f"waits {percent(abs(change.mean), '.0f')} {word}{within}"
+    return f"waits {'about as long' if size == percent(0, '.0f') else f'{size} {word}'}{within}"
 
 
 def real(facts: Real, unix_start: int) -> str:
@@ -52,11 +57,11 @@ def real(facts: Real, unix_start: int) -> str:
 
     >>> real(Real(since=86_400, shorter=True, evidence=31.0), 843_436_800)
     'real since 24 Sep'
-    >>> real(Real(since=None, shorter=None, evidence=2.5), 0)
-    'not known to be real yet (evidence 2.5 of 20)'
+    >>> real(Real(since=None, shorter=None, evidence=19.97), 0)
+    'not known to be real yet (evidence 19.9 of 20)'
     """
     if facts.since is None:
-        return f"not known to be real yet (evidence {facts.evidence:.1f} of 20)"
+        return f"not known to be real yet (evidence {floor(10 * facts.evidence) / 10:.1f} of 20)"
     day = clock(facts.since, unix_start).rsplit(" ", 1)[0]
     return f"real since {day}" if unix_start else f"real since day {day.split()[0]}"
 

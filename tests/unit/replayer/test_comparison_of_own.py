@@ -63,6 +63,13 @@ def test_one_draw_has_no_interval() -> None:
     assert np.isnan([low, high]).all()
 
 
+def test_an_unknown_figure_has_no_ratio_and_no_interval() -> None:
+    """Of 40 jobs, no user has twenty, so no user is the worst. The other figures have their intervals."""
+    bounds: Any = shadowtime.compare(shadowtime.read_log(jobs=40), ["easy", "fcfs"], copies=2).relative(interval=True)
+    assert np.isnan(bounds.loc["fcfs", "worst_user"].to_numpy()).all()
+    assert np.isfinite(bounds.loc["fcfs", "max_wait"].to_numpy()).all()
+
+
 def test_the_page_compares_the_log_as_it_is(tmp_path: Path) -> None:
     compared = shadowtime.compare([LOG], ["easy", in_order])
     compared.report(tmp_path / "page.html")

@@ -45,6 +45,16 @@ def test_a_share_is_taken_month_by_month() -> None:
     assert figure.half is not None
 
 
+def test_a_share_is_taken_on_each_copy() -> None:
+    """A copy under which all policies wait longer says nothing about their ratio, so it does not widen its interval."""
+    base = [{"copy": copy, "mean_wait": wait} for copy, wait in enumerate((10.0, 20.0, 80.0))]
+    ours = [{"copy": copy, "mean_wait": wait / 2} for copy, wait in enumerate((10.0, 20.0, 80.0))]
+    by_label = {"easy": base, "best": ours}
+    column = Column(key="mean_wait", of="easy")
+    assert figure_of(column, ours, "", by_label)[:2] == (50.0, 0.0)
+    assert figure_of(column, base, "", by_label)[:2] == (100.0, 0.0)
+
+
 def test_a_star_stands_for_what_any_draw_has() -> None:
     campaign = Campaign.model_validate({"name": "c", "title": "t", "logs": ["KTH"], "columns": ["slowdown.*"]})
     draws = [{"copy": 0, "slowdown.SN": 1.0}, {"copy": 1, "slowdown.SN": 1.0, "slowdown.LW": 2.0}]

@@ -18,6 +18,7 @@ from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.presentation.policies import comparison_table, forecast_table
 from shadowtime.replayer.presentation.predictions import prediction_table
 from shadowtime.services.catalogue import configure
+from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.cli.fitted_table import FittedTable
 from shadowtime.shared.formatting import duration, work
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, run_name
@@ -362,6 +363,22 @@ def test_predictors_are_compared_with_requests() -> None:
     assert as_json([closed])["requests_as_run_times"]["mean_absolute_error"] == pytest.approx(
         closed.scores.run_time.mean_absolute_error
     )
+
+
+def test_requests_of_no_jobs_have_no_error() -> None:
+    """Without limits, users asked for nothing: no predictor can be worse than that."""
+    workload = workload_of(
+        *(job(number, submit_time=100 * number, requested_time=MAX_DURATION, wait_time=0) for number in range(1, 9))
+    )
+    results = [carry_out(RunPlan("recorded", "small", workload, configure("easy", "last-two"), "recorded"))]
+    assert as_json(results)["requests_as_run_times"] == {
+        "jobs": 0,
+        "mean_absolute_error": None,
+        "mean_run_time": None,
+    }
+    text = rendered(results, 80, prediction_table)
+    assert "worse than the request" not in text
+    assert "0 of" in text
 
 
 def test_table_shows_the_name_of_the_log_as_it_is() -> None:

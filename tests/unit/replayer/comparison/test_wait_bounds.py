@@ -14,6 +14,7 @@ import shadowtime.replayer.commands.replay as replayer_main
 from shadowtime.replayer.arguments import parse_wait_bound
 from shadowtime.replayer.comparison.document import as_json
 from shadowtime.replayer.comparison.plan import RunPlan, RunResult, carry_out, carry_out_paced
+from shadowtime.replayer.comparison.wait_coverage import BoundedWaits
 from shadowtime.replayer.io.timing import Pace, Stopwatch
 from shadowtime.replayer.presentation.policies import wait_bound_table
 from shadowtime.services.catalogue import configure
@@ -21,7 +22,7 @@ from shadowtime.services.wait_bound.bounder import Unbounded
 from shadowtime.services.wait_bound.handler import BOUNDERS
 from shadowtime.shared.cli.command_line import run_command
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.messages.envelope import JobSubmitted
+from shadowtime.shared.messages.envelope import Envelope, JobStarted, JobSubmitted
 from shadowtime.shared.messages.predictions import WaitBound
 from shadowtime.shared.spec import SpecSettings
 from tests.support.small_logs import job, workload_of, write_log
@@ -213,3 +214,22 @@ def test_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     assert json.loads(replay(monkeypatch, capsys, log, "--json", "-"))["wait_bounds"] == []
     closed = json.loads(replay(monkeypatch, capsys, log, "--wait-bound", "longest", "--json", "-"))
     assert briefly(closed["wait_bounds"])[0] == ("all", "plain", 3, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("missed", "intervals"),
+    [((), 0), (tuple(number for number in range(1, 201) if number % 40 < number // 20), 1), (tuple(range(1, 201)), 0)],
+)
+def test_a_coverage_of_all_or_none_has_no_interval(missed: tuple[int, ...], intervals: int) -> None:
+    """If all of 200 bounds hold, others may fail: an interval from 100 to 100 % would be false."""
+    waits = BoundedWaits()
+    bound = WaitBound(grouping="plain", quantile=0.95, confidence=0.95, bound=60)
+    for number in range(1, 201):
+        at = 1_000 * number
+        submitted = JobSubmitted(time=at, job_number=number, requested_processors=1)
+        started = JobStarted(time=at + (61 if number in missed else 60), job_number=number, processors=1)
+        waits(Envelope(run="r", sequence=2 * number, event=submitted, wait_bounds=(bound,)))
+        waits(Envelope(run="r", sequence=2 * number + 1, event=started))
+    share = waits.coverage(7)["plain"]
+    assert share.mean == 1 - len(missed) / 200
+    assert (share.low is not None) == (share.high is not None) == bool(intervals)

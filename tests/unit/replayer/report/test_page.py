@@ -28,7 +28,7 @@ from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.formatting import DAY, percent
 from tests.support.recorded_runs import POLICIES, compared, recorded, replayed
 from tests.support.report_page import tables
-from tests.support.small_logs import generated, job, plan_of, trace_of
+from tests.support.small_logs import generated, job, plan_of, trace_of, workload_of
 
 VOID = {"meta", "wbr", "br", "img", "link", "input", "hr"}
 
@@ -194,6 +194,19 @@ def test_the_bounds_that_are_drawn_are_those_that_are_scored() -> None:
         assert (rows[:, 1] <= rows[:, 2]).mean() == pytest.approx(scored[grouping]["coverage"])
 
 
+def test_95_percent_of_the_jobs_of_a_month_waited_at_most_what_its_row_says() -> None:
+    """Of 64 waits, four of which are long, that is a long wait, and no value between two waits."""
+    waits = [5] * 20 + [1_000] * 4
+    jobs = (job(number, 100 * number, wait_time=wait) for number, wait in enumerate([7] * 60 + waits, 1))
+    plan = plan_of(workload_of(*jobs))._replace(mode="recorded", wait_bound=canonical("wait-bound", "bmbp"))
+    document, records = replayed([plan])
+    (row,) = tables(page([document], None, [records]))["Bounds by month"].values()
+    drawn = records[0].bounded_waits.by_grouping()
+    last = drawn[[*drawn][-1]]
+    assert float(row[0]) in last[:, 1]
+    assert (last[:, 1] <= float(row[0])).mean() >= 0.95
+
+
 def test_slowdowns_are_over_the_run_times_of_the_sizes_that_were_requested() -> None:
     document, (record,) = replayed([plan_of(generated(200), "conservative:shape=half,widen=yes")])
     assert (record.jobs.processors != record.jobs.requested_processors).any()
@@ -227,6 +240,20 @@ def test_a_log_of_few_jobs_has_a_report_too(size: int) -> None:
     told, records = compared(generated(size))
     parsed(page([told], None, [records]))
     assert "nan" not in page([told], None, [records])
+
+
+@pytest.mark.parametrize("spec", ["bmbp:side=lower", "bmbp:side=both", "bmbp", "bmbp:publish=ensemble"])
+@pytest.mark.parametrize("size", [3, 120])
+def test_bounds_from_below_or_of_no_job_have_a_report_too(size: int, spec: str) -> None:
+    """Three waits have no upper bound. Bounds of each side have an aim of their own."""
+    workload = workload_of(*(job(number, 100 * number, wait_time=number % 7) for number in range(1, size + 1)))
+    plan = plan_of(workload)._replace(mode="recorded", wait_bound=canonical("wait-bound", spec))
+    document, records = replayed([plan])
+    text = re.sub(r"<[^>]+>", " ", page([document], None, [records]))
+    aims = {float(aim) for aim in re.findall(r"covered the ([\d.]+) % that they aim at", text)}
+    covered = [row for row in document["wait_bounds"] if row["coverage"] is not None and row["queue"] == "all"]
+    assert aims == {100 * row["quantile"] for row in covered}
+    assert ("no shorter" in text) == ("side" in spec)
 
 
 @pytest.mark.parametrize("unix_start_time", [None, 10**9])

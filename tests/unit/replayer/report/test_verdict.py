@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.replayer.comparison.document import as_json, baseline_of
+from shadowtime.replayer.comparison.document import as_json, baseline_of, is_worse
 from shadowtime.replayer.comparison.plan import carry_out
 from shadowtime.replayer.comparison.run_record import EndedJobs, RunRecord
 from shadowtime.replayer.logs.swf import read_swf
@@ -54,7 +54,7 @@ def test_one_policy_is_compared_with_nothing() -> None:
 def test_how_sure_it_is_comes_from_the_same_jobs() -> None:
     told, records = compared()
     text = verdict(told, records)
-    assert text.count("95 % interval") + text.count("too short to say") >= 2
+    assert text.count("95 % interval") + text.count("too few independent jobs to say") >= 2
     by_slowdown = sorted(told["policies"], key=lambda row: row["mean_bounded_slowdown"])
     assert text.startswith(f"{by_slowdown[0]['policy']} had the lowest mean bounded slowdown, ")
     assert text in page([told], None, [records]).replace("&#x27;", "'")
@@ -115,19 +115,41 @@ def test_the_worst_off_user_is_in_the_verdict() -> None:
     told, records = faring(100, 1_500)
     for record in records:
         record.jobs.user_id = np.arange(400) % 2 + 7
-    assert "50.0 % of users waited longer on average, user 8 most: 8.3 min (200 jobs)" in verdict(told, records)
+    text = verdict(told, records)
+    assert "of the users with 20 jobs, 50.0 % waited longer by more than a minute on average, user 8 most: 8.3" in text
+    for record in records:
+        record.jobs.user_id = np.arange(400)  # one job each: nothing is said of all users
+    assert "no user has 20 jobs" in verdict(told, records)
 
 
 def test_a_predictor_that_is_worse_than_the_request_is_called_so() -> None:
     told = document(easy=(9.0, 90.0, 3600), fcfs=(19.0, 90.0, 3600))
-    told["requests_as_run_times"] = {"mean_absolute_error": 4_680.0}
+    told["requests_as_run_times"] = {"jobs": 5, "mean_absolute_error": 4_680.0}
     told["run_time_predictions"] = [
-        {"predictor": "empirical(window=60)", "predictions": 5, "mean_absolute_error": 5_760.0},
-        {"predictor": "experts", "predictions": 5, "mean_absolute_error": 360.0},
+        {"predictor": "empirical(window=60)", "predictions": 5, "jobs": 5, "mean_absolute_error": 5_760.0},
+        {"predictor": "experts", "predictions": 5, "jobs": 5, "mean_absolute_error": 360.0},
     ]
     text = verdict(told, [])
     assert text.endswith("Predictor empirical is worse than the requests: 1.6 h off on average, requests 1.3 h.")
     assert "experts" not in text
+
+
+@pytest.mark.parametrize(
+    ("requests", "end"),
+    [
+        ({"jobs": 9, "mean_absolute_error": 60.0}, "No predictor beat the requests, 1.0 min off on average"),
+        ({"jobs": 9, "mean_absolute_error": 99.0}, "1.5 min off on average, where requests are 1.6 min off."),
+        ({"jobs": 2, "mean_absolute_error": 60.0}, "; only 2 of 9 jobs had requests, which are 1.0 min off."),
+        ({"jobs": 0, "mean_absolute_error": None}, "; no job had a request."),
+    ],
+)
+def test_errors_of_other_jobs_are_not_compared(requests: dict[str, Any], end: str) -> None:
+    """A predictor is scored on jobs without a request, too. Requests of no jobs have no error, not one of 0 s."""
+    row = {"predictor": "last-two", "predictions": 9, "jobs": 9, "mean_absolute_error": 90.0}
+    told: dict[str, Any] = {"settings": {"obeyed": False}, "policies": [], "wait_bounds": []}
+    told |= {"requests_as_run_times": requests, "run_time_predictions": [row]}
+    assert end in verdict(told, [])
+    assert is_worse(row, requests) == end.startswith("No predictor")
 
 
 def test_it_says_so_where_none_is_worse_for_sure() -> None:

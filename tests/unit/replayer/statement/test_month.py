@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from shadowtime.replayer.statement.month import AT_ONCE, FIRST, LAST, OURS, MonthOfStarts, StartsInTime
 from shadowtime.shared.messages import (
     Envelope,
@@ -18,11 +20,11 @@ from shadowtime.shared.messages import (
 FORECAST = WaitForecast(wait=60, starts_within=((0.5, 60), (0.9, 120), (0.95, 150)))
 
 
-def month_of(*events: Event, first: int = 0) -> MonthOfStarts:
+def month_of(*events: Event, first: int = 0, forecast: WaitForecast = FORECAST) -> MonthOfStarts:
     """Return the month of a run in which each submission has the same forecast."""
     month = MonthOfStarts(first)
     for sequence, event in enumerate(events):
-        more: dict[str, Any] = {"forecast": FORECAST} if isinstance(event, JobSubmitted) else {}
+        more: dict[str, Any] = {"forecast": forecast} if isinstance(event, JobSubmitted) else {}
         month.push(Envelope(run="mine/live", sequence=sequence, event=event, **more))
     return month
 
@@ -45,6 +47,13 @@ def test_a_job_that_starts_by_its_time_has_kept_it_to_the_second() -> None:
     assert month.starts_by(251)[0].share == 0.5
 
 
+def test_the_waits_that_are_known_first_do_not_count_before_their_time() -> None:
+    """A job that starts at once counts no sooner than one beside it with the same stated time, which still waits."""
+    month = month_of(submitted(1), submitted(2), started(1, 100))
+    assert month.starts_by(250)[0] == StartsInTime(None, 0, 0, 2)
+    assert month.starts_by(251)[0] == StartsInTime(None, 2, 1, 0)
+
+
 def test_a_start_that_is_published_late_counts_from_when_it_happened() -> None:
     assert month_of(submitted(1), started(1, 300, happened=200)).starts_by(300)[0].kept == 1
 
@@ -53,6 +62,22 @@ def test_a_job_that_waits_is_open_until_its_time_has_come_and_then_too_late() ->
     month = month_of(submitted(1))
     assert month.starts_by(250)[0] == StartsInTime(None, 0, 0, 1)
     assert month.starts_by(251)[0] == StartsInTime(None, 1, 0, 0)
+
+
+@pytest.mark.parametrize("within", [None, ((0.5, 0), (0.9, 60), (0.95, 100))])
+def test_a_start_at_once_can_be_expected_at_the_submission(within: Any) -> None:
+    """Half of the futures start at once, so that is the median. Only a job that is still there after a pass waits."""
+    month = month_of(
+        submitted(1),
+        submitted(2),
+        started(1, 100),
+        started(2, 140),
+        forecast=WaitForecast(wait=0, starts_within=within),
+    )
+    scores = errors(month)
+    assert {name: (row.jobs, row.mean_error) for name, row in scores.items()} == {OURS: (2, -20), AT_ONCE: (2, -20)}
+    if within is not None:
+        assert month.starts_by(300)[0] == StartsInTime(None, 2, 2, 0)
 
 
 def test_only_first_starts_of_jobs_of_the_month_count() -> None:
@@ -73,7 +98,7 @@ def test_nothing_was_predicted_of_a_job_that_leaves_or_moves() -> None:
 def test_partitions_with_most_jobs_come_first() -> None:
     jobs = [(1, 5), (2, 7), (3, 7), (4, None)]
     month = month_of(*(submitted(number, queue=queue) for number, queue in jobs), *(started(n, 110) for n, _ in jobs))
-    assert [(row.queue, row.jobs) for row in month.starts_by(110)] == [(None, 4), (7, 2), (5, 1)]
+    assert [(row.queue, row.jobs) for row in month.starts_by(300)] == [(None, 4), (7, 2), (5, 1)]
 
 
 def test_errors_are_of_the_same_jobs() -> None:

@@ -19,7 +19,8 @@ def text(page: str) -> str:
 def test_it_says_what_is_in_its_tables() -> None:
     shown = text(statement_page(facts(shadows=1)))
     assert "21 Sep 2026 to 21 Oct 2026, 14:13 UTC: 100 jobs were submitted." in shown
-    assert "Of 100 jobs, 95.0 % started by then. Partition part0 had the lowest share, 90.0 %." in shown
+    assert "Of 100 jobs with a stated time by which each starts with a probability of 95 %, 95.0 % started" in shown
+    assert "by then. Partition part0 had the lowest share, 90.0 %." in shown
     assert (
         "The median error of expected starts was 5.0 min; of the first expectation of the site's scheduler, 60.0 min; "
         "of a guess of no wait, 15.0 min."

@@ -1,15 +1,25 @@
 """The smallest machine and the largest load, against a search by hand through the pipeline."""
 
+import io
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import shadowtime
 from shadowtime.replayer.logs import read_trace
 from shadowtime.replayer.logs.swf import write_swf
-from shadowtime.replayer.sweep.capacity_plan import CapacityQuestion, Target, answers, parse_target, sentence
+from shadowtime.replayer.sweep.capacity_plan import (
+    CapacityAnswer,
+    CapacityQuestion,
+    Target,
+    answers,
+    parse_target,
+    plan_table,
+    sentence,
+)
 from shadowtime.replayer.sweep.plan_command import app
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.shared.errors import SettingsError
@@ -62,6 +72,26 @@ def test_what_cannot_be_kept_and_what_always_is(path: Path) -> None:
     )
     free = question(path, of_load=True)
     assert "at least 64.00 times the load" in sentence(free, held, list(answers(free, held, ["fcfs"])))
+
+
+def test_an_interval_needs_draws_and_is_possible(path: Path) -> None:
+    assert CapacityAnswer("easy", (116,)).interval == (116, None, None)
+    assert CapacityAnswer("easy", (1, 400)).interval == pytest.approx((200.5, 0.0, 200.5 + 12.7062 * 199.5), rel=1e-4)
+    once, target = question(path), parse_target("p90 wait <= 2h")
+    answer = CapacityAnswer("easy", (116,))
+    assert sentence(once, target, [answer]) == "p90 wait <= 2h is kept by easy at 116 processors."
+    written = io.StringIO()
+    Console(file=written, width=80).print(plan_table(once, target, [answer], "log"))
+    assert "116 to" not in written.getvalue()
+
+
+def test_a_target_that_some_draws_keep_is_not_said_to_be_kept_in_none(path: Path) -> None:
+    three, target = question(path, copies=2), parse_target("p90 wait <= 2h")
+    results = [CapacityAnswer("easy", (90, None, 99)), CapacityAnswer("fcfs", (None, None, None))]
+    assert sentence(three, target, results) == (
+        "fcfs: no value that was tried keeps p90 wait <= 2h. "
+        "easy: no value that was tried keeps p90 wait <= 2h in 1 of 3 draws."
+    )
 
 
 def test_percentiles_count_jobs() -> None:

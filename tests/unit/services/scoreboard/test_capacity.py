@@ -5,8 +5,10 @@ import random
 import orjson
 import pytest
 
+from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.services.scoreboard.scores import capacity as module
 from shadowtime.services.scoreboard.scores.capacity import Capacity
+from shadowtime.shared.messages import ClusterOpened, Envelope, JobSubmitted
 
 
 def test_capacity_is_the_sum_over_all_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,3 +31,10 @@ def test_capacity_is_the_sum_over_all_seconds(monkeypatch: pytest.MonkeyPatch) -
                 assert capacity.until(last_end) == sum(sizes[:last_end])
         assert len(capacity.sizes) <= 5
         assert capacity.until(300) == sum(sizes)
+
+
+def test_there_is_no_utilization_before_a_job_has_ended() -> None:
+    board = Scoreboard(ClusterOpened(time=0, cluster="c", processors=8))
+    job = JobSubmitted(time=100, job_number=1, requested_processors=8, requested_time=100)
+    board.handle(Envelope(run="r", sequence=1, event=job))
+    assert board.tally.scores().policy.utilization is None  # it was -0.0

@@ -16,6 +16,7 @@ from shadowtime.replayer.presentation.site_expectations import starts_table, wor
 from shadowtime.services.scoreboard.figures import figures
 from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.services.scoreboard.scores.bound_coverage import Bound
+from shadowtime.services.scoreboard.scores.event_probabilities import ProbabilitySums
 from shadowtime.services.scoreboard.scores.site_expectations import ExpectedStarts
 from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES, MAX_TIME
 from shadowtime.shared.messages.envelope import (
@@ -314,6 +315,7 @@ def test_how_often_a_start_came_by_the_time_that_was_told() -> None:
     assert [line.split()[:2] for line in output.getvalue().splitlines()[4:7]] == [
         ["all", "57.1"], ["cpu", "66.7"], ["gpu", "50.0"],
     ]  # fmt: skip
+    assert "jobs that still wait do not count" in " ".join(output.getvalue().split())
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -332,6 +334,21 @@ def test_at_eighty_columns_the_table_keeps_what_counts(width: int) -> None:
     for heading in ("median", "off", "signed", "too late", "jobs", "last 100 waits", "starts at once"):
         assert heading in text.split("median: of")[0]
     assert all(len(line) <= width for line in text.splitlines())
+
+
+def test_in_time_are_the_times_that_we_state_and_not_those_of_the_site() -> None:
+    """Its share counts starts by each time in our tables: two of three here. The site's word is in no way in it."""
+    within = ProbabilitySums().plus([(0.5, 60), (0.9, 600), (0.95, 700)], wait=100, expected=20).scores()
+    score = StartErrorScores(
+        jobs=1, mean_absolute_error=80.0, median_absolute_error=80.0, mean_error=-80.0, late_share=0.0, mean_ahead=9.0
+    )
+    row = ExpectedStartScores(first=score, last=score, within=within)
+    output = StringIO()
+    Console(file=output, width=200).print(starts_table("c", [("", "all", word) for word in words(row.model_dump())]))
+    text = " ".join(output.getvalue().split())
+    assert "in time, predicted 78.3 %" in text
+    assert "66.7" in text
+    assert "in time: starts by the times with which we state probabilities" in text
 
 
 def board_told(*events: Event, opened: ClusterOpened = OPENED) -> Scoreboard:

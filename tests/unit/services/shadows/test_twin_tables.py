@@ -6,9 +6,10 @@ import io
 import pytest
 from rich.console import Console
 
+from shadowtime.services.shadows.comparison.schema import ConfidenceInterval
 from shadowtime.services.shadows.comparison.side_by_side import SideBySide
 from shadowtime.services.shadows.comparison.stored import StoredShadowCache, read
-from shadowtime.services.shadows.comparison.text import tables
+from shadowtime.services.shadows.comparison.text import tables, verdict
 from shadowtime.shared.errors import SnapshotMismatch, StateAltered
 from shadowtime.shared.formatting import clock
 from shadowtime.shared.streaming.protocols import RunState
@@ -30,6 +31,21 @@ def test_it_says_what_is_better_by_how_much_and_since_when() -> None:
     assert "100.0 % start sooner, by 10.0 min on average" in text
     assert "long wide" in text
     assert [shadow.of(each) for each in ("kth", "kth/live", "ctc")] == [True, True, False]
+
+
+def test_what_is_real_may_not_be_what_the_mean_says_now() -> None:
+    """The evidence was of shorter waits, and remains. Since then, a few long waits have made the mean longer."""
+    shadow = read(BEST, stored(100))
+    result = shadow.compared.all
+    assert result is not None
+
+    def said(mean: float, low: float, high: float) -> str | None:
+        change = {"wait_change": ConfidenceInterval(mean=mean, low=low, high=high)}
+        compared = shadow.compared.model_copy(update={"all": result.model_copy(update=change)})
+        return verdict(compared, shadow.unix_start)
+
+    assert said(0.02, -0.05, 0.09) == "waits 2 % longer (-5 to +9 %); real since 12 Dec that they are shorter"
+    assert said(-0.002, -0.05, 0.09) == "waits about as long (-5 to +9 %); real since 12 Dec"
 
 
 def test_it_says_up_to_when_a_shadow_of_a_followed_cluster_is_known() -> None:

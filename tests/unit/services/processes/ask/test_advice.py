@@ -25,10 +25,13 @@ from shadowtime.services.processes.ask.routes import application
 from shadowtime.services.processes.ask.tables import advice_table
 from shadowtime.services.processes.ask.words import JobPlace
 from shadowtime.shared.errors import Unanswerable
-from shadowtime.shared.messages.envelope import ClusterOpened, JobSubmitted
+from shadowtime.shared.formatting import DAY
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, JobSubmitted
 from shadowtime.shared.messages.gpu_types import GpuType
 from shadowtime.shared.messages.machine_capacity import Pool
 from shadowtime.shared.stages.handler import StageHandler
+from shadowtime.shared.stages.stage import StageRun
+from tests.support.memory_reader import MemoryReader
 from tests.support.stored_runs import NAMED, Stored, asked
 
 
@@ -53,6 +56,26 @@ def test_what_is_told_of_a_job(stored: Stored) -> None:
     assert own.starts_within
     assert others
     assert sum(each.advised for each in advice.alternatives) == 1
+
+
+def test_a_bound_that_the_waiting_jobs_contradict_is_not_advised() -> None:
+    """`ask` and the live page withdraw such a bound. Ten days later, all that wait have outwaited theirs."""
+    stored = Stored("easy", "empirical")
+    before = {bound.grouping for bound in stored.advise().bounds if bound.bound is not None}
+    state = StageRun(NAMED["wait_bound"])
+    state.restore(stored.states["wait_bound"].snapshot())
+    assert state.handler is not None
+    late = JobSubmitted(time=state.handler.time + 10 * DAY, job_number=99_999, requested_processors=1)
+    state.push(Envelope(run="kth/a", cluster="kth", sequence=state.sequence + 1, event=late))
+    stored.readers["wait_bound"] = MemoryReader()
+    asyncio.run(Stored._store(stored.readers["wait_bound"], state))  # noqa: SLF001
+    advice = stored.advise()
+    reasons = {bound.grouping: bound.reason for bound in advice.bounds if bound.bound is None}
+    withdrawn = {name for name, reason in reasons.items() if "waiting jobs are past their bound" in (reason or "")}
+    assert "conformal" in withdrawn & before
+    output = StringIO()
+    Console(file=output, width=100).print(advice_table(asked(), advice))
+    assert "bound (conformal)" not in output.getvalue()
 
 
 def test_advice_on_a_job_that_names_no_type_of_gpu_says_so(stored: Stored) -> None:

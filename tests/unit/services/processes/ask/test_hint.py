@@ -46,6 +46,19 @@ def test_a_job_that_starts_now_needs_no_other_limit() -> None:
     assert said(choice(HOUR, 59.0), choice(600, 0.0, advised=True)) == ["likely to start in 59 s"]
 
 
+def test_futures_in_which_the_job_starts_at_once_count() -> None:
+    """The job is not submitted yet, so no wait is excluded. In six of ten futures it does not wait at all."""
+    mostly_now = ((0.1, 0), (0.6, 0), (0.75, 600), (0.9, HOUR), (0.95, 2 * HOUR))
+    own = choice(24 * HOUR, 900.0, starts_within=mostly_now)
+    assert said(own) == ["likely to start now (80 %: 0 s to 1.0 h)"]
+    rarely_now = ((0.1, 0), (0.4, 0), (0.5, HOUR), (0.9, 2 * HOUR))
+    limited = choice(HOUR, 900.0, starts_within=mostly_now, advised=True)
+    assert said(choice(24 * HOUR, HOUR, starts_within=rarely_now), limited) == [
+        "likely to start in 1.0 h (80 %: 0 s to 2.0 h)",
+        "with a limit of 1.0 h instead of 24.0 h: now",
+    ]
+
+
 def test_nothing_is_said_without_a_forecast_or_with_an_old_log() -> None:
     assert said(choice(HOUR, None)) == []
     assert said(OWN, log_age=601) == []

@@ -199,7 +199,7 @@ def test_what_the_site_expects_stands_beside_what_we_forecast() -> None:
     ]
     late = job_page(view_of(*events[:-1], submitted(4, 1, time=730), mode="recorded"), 3)
     assert late is not None
-    assert late["head"][-1] == "It is expected to start by 02:00, by bounds on waits."
+    assert late["head"][-1] == "It has waited for 12.2 min and is number 1 of 2 that wait."  # by 02:00: less than half
 
 
 def test_of_a_job_that_waits_again_the_site_has_said_nothing_yet() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.services.catalogue import canonical, configure
@@ -154,9 +156,33 @@ def test_the_best_source_answers() -> None:
     ]
     assert [(each.source, each.expected) for each in asked] == [
         ("forecast", 900), ("site", 1_800), ("releases", 2_400), ("forecast", 900), ("forecast", 1_000),
-        ("bounds", 4_467), ("bounds", None), (None, None),
+        ("bounds", 4_467), (None, None), (None, None),
     ]  # fmt: skip
-    assert (asked[-2].latest, asked[-1].passed) == (7_200, 7_200)
+    assert asked[-2] == StartOutlook()  # not by 7,200: of the jobs that wait for so long, 21 % start by then
+    assert asked[-1].passed == 7_200
+
+
+@given(
+    st.lists(st.integers(0, 100), min_size=2, max_size=7, unique=True).map(sorted),
+    st.integers(0, 100),
+    st.sampled_from([(0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99), (0.25, 0.5, 0.75), (0.5, 0.95)]),
+)
+def test_what_is_stated_has_its_probability_given_the_wait(
+    waits: list[int], waited: int, shares: tuple[float, ...]
+) -> None:
+    table = tuple(zip(shares, waits, strict=False))
+    outlook = expected_start(waited, 0, StartPredictions(bounds=table))
+    at, upto = [0, *(wait for _, wait in table)], [0.0, *(share for share, _ in table)]
+    past = np.interp(waited, at, upto) if waited < table[-1][1] else upto[-1]
+    for second, share in ((outlook.latest, 0.9), (outlook.by_95, 0.95), (outlook.expected, 0.5)):
+        if second is not None:
+            assert (np.interp(second + 1, at, upto) - past) / (1 - past) >= share - 1e-9
+
+
+def test_a_single_bound_is_no_bound_of_90_percent_if_it_is_of_less() -> None:
+    for quantile, stated in ((0.5, (None, None)), (0.9, (600, None)), (0.95, (600, 600)), (0.99, (600, None))):
+        outlook = expected_start(0, 0, StartPredictions(bounds=((quantile, 600),)))
+        assert (outlook.latest, outlook.by_95) == stated
 
 
 def bounded(waiting: int, long: int, covered: float) -> dict[str, Any]:
