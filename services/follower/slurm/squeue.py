@@ -8,6 +8,7 @@ from shadowtime.shared.accounting import (
     STATES,
     UNKNOWN,
     Instants,
+    amount_of,
     gpu_type_of,
     gpu_types_of,
     gpus_got,
@@ -95,6 +96,7 @@ _PARTS = re.compile(r"(?:[^,\[]|\[[^\]]*\])+")
 """A part of a list of hosts. Commas within brackets do not end it."""
 
 _instant = Instants(zone_of(None))
+_processors_held, _nodes_held = amount_of("cpu"), amount_of("node")
 
 
 def observations_of(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) -> list[JobObservation]:
@@ -159,7 +161,8 @@ def _observation(values: Mapping[str, str]) -> JobObservation | None:
     start, end = instant("StartTime"), instant("EndTime")
     begun = state in ("running", "suspended") or (state == "over" and bool(values["NodeList"]))
     limit = values["TimeLimit"]
-    memory, gpus = resources_of(values["tres-alloc"])
+    resources = values["tres-alloc"]
+    memory, gpus = resources_of(resources)
     run_time = seconds_of(values["TimeUsed"])
     observation = JobObservation(
         key,
@@ -187,12 +190,14 @@ def _observation(values: Mapping[str, str]) -> JobObservation | None:
         expected=start if state == "waiting" and values["State"] != BOOTS else None,
         blocked=state == "waiting"
         and (values["State"] == BOOTS or values["Reason"].split(" ")[0].strip("()") not in FREE),
-        gpu_type=gpu_type_of(values["tres-alloc"])[:MAX_REASON],
-        got=gpus_got(values["tres-alloc"]) if begun else None,
+        gpu_type=gpu_type_of(resources)[:MAX_REASON],
+        got=gpus_got(resources) if begun else None,
         reason=reason_of(values["Reason"]) if state == "waiting" else "",
     )
     if status is None and state == "over":
         observation.outcome = _guessed(observation, number("exit_code"))
+        observation.processors = max(observation.processors, _processors_held(resources))
+        observation.nodes = max(observation.nodes or 0, _nodes_held(resources))
     return observation
 
 
@@ -209,7 +214,8 @@ def reason_of(text: str) -> str:
 def _state_of(text: str) -> tuple[State | None, int | None]:
     """Return the state of a job and, if it is over, its status. Both are None if the state is not certain.
 
-    The status of a job that is completing is not known yet: it is None.
+    The status of a job that is completing is not known yet: it is None. Its fields `NumCPUs`, `NumNodes` and `NodeList`
+    cover only the nodes that it still holds.
     """
     if text in WAITING:
         return "waiting", None

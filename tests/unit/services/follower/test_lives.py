@@ -24,7 +24,7 @@ from shadowtime.shared.messages import (
     moment,
 )
 from shadowtime.shared.messages.machine_capacity import Pool
-from tests.unit.services.follower.slurm_texts import END, RUNS, printed, row
+from tests.unit.services.follower.slurm_texts import END, RUNS, TRES, printed, row
 
 ZERO = 1795720000
 PARTS = MachineParts((Pool(name="batch", processors=16),), {"batch": 0}, {"n05": 0, "n08": 0})
@@ -58,7 +58,8 @@ def job(text: str, **changes: str) -> dict[str, str]:
     """Return a line of squeue as the operator's report has it: number, state, four times, restarts, used, nodes."""
     names = ("JobID", "State", "SubmitTime", "EligibleTime", "StartTime", "EndTime", "RestartCnt", "TimeUsed")
     values = dict(zip((*names, "NodeList"), text.split("|"), strict=True))
-    return RUNS | values | {"ArrayJobID": values["JobID"], "TimeLimit": "1:00:00", "NumCPUs": "4"} | changes
+    size = {"NumCPUs": "4", "tres-alloc": TRES}
+    return RUNS | values | {"ArrayJobID": values["JobID"], "TimeLimit": "1:00:00"} | size | changes
 
 
 def kinds(events: Sequence[Event]) -> list[tuple[type, int, int]]:

@@ -50,6 +50,16 @@ def test_how_a_job_ended_that_is_completing_its_exit_code_tells(code: str, used:
     assert read(OVER, State="COMPLETING", exit_code=code, TimeUsed=used).outcome == outcome
 
 
+def test_a_job_that_is_completing_keeps_the_size_that_it_had() -> None:
+    """squeue counts only the nodes whose Epilog still runs: the job seemed to shrink just before its end."""
+    held = "cpu=8,mem=7200M,node=2,billing=8,gres/gpu=2"
+    some_left = {"State": "COMPLETING", "NumCPUs": "4", "NumNodes": "1", "NodeList": "n02"}
+    completing = read(OVER, **some_left, **{"tres-alloc": held})
+    assert (completing.processors, completing.nodes, completing.memory) == (8, 2, 7200)
+    unlisted = read(OVER, **some_left, **{"tres-alloc": "N/A"})
+    assert (unlisted.processors, unlisted.nodes) == (4, 1)
+
+
 def test_of_what_is_being_requeued_nothing_is_sure() -> None:
     assert observations_of(rows_of(printed(RUNS | {"State": "REQUEUED"}), END), {}) == []
 
