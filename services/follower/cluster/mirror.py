@@ -184,7 +184,7 @@ class Mirror:
         order = as_queued(self._observations, self.lives)
         for key, observation in list(self._observations.items()):
             life = self.lives.by_key[key]
-            pool = self.parts.pool_of(observation.node_list, observation.partition)
+            pool = self.capacity.pool_of(observation)
             if not life.in_system and (pool is None or not self.capacity.fits(observation, pool)):
                 continue  # the job waits here until the growth of its pool is published
             self.names.note_life(life.number, key)

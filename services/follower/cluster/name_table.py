@@ -57,8 +57,9 @@ class NameTable:
             self.fresh[f"{REQUEUED}:{number}"] = b"%d" % key.job
 
     def _note_pool(self, partition: str, pool: int) -> None:
+        """Store the pool of a partition. Jobs of a list of partitions may have several pools: the first one counts."""
         shown = self.names.shown("partition", partition)
-        if self._pools.get(shown) != pool:
+        if self._pools.get(shown) != pool and ("," not in partition or shown not in self._pools):
             self._pools[shown] = pool
             self.fresh[f"{POOL}:{shown}"] = b"%d" % pool
 

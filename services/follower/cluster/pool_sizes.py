@@ -100,18 +100,36 @@ class ObservedCapacity:
 
     def unusable(self, observation: JobObservation) -> str | None:
         """Return the reason why a life cannot be published; None if it can."""
-        pool = self.parts.pool_of(observation.node_list, observation.partition)
+        pool = self.pool_of(observation)
         if pool is None:
             return "on a node and in a partition of no pool"
         if observation.processors <= 0:
             return "without processors"
         if observation.start is not None and observation.end is not None and observation.end < observation.start:
             return "ended before it started"
-        if not self.fits(observation, pool) and not self._within(observation, pool):
+        if not self._may_hold(observation, pool):
             return "larger than its pool"
         if max(observation.nodes or 0, observation.memory or 0, observation.gpus or 0) > MAX_AMOUNT:
             return "larger than any machine"
         return None
+
+    def pool_of(self, observation: JobObservation) -> int | None:
+        """Return the pool of a job, see `MachineParts.pool_of`; None if it has none.
+
+        A job that waits in several partitions has the pool of the first one that is large enough for it, if any.
+        """
+        first = self.parts.pool_of(observation.node_list, observation.partition)
+        if observation.start is not None or "," not in observation.partition:
+            return first
+        of_partition = self.parts.of_partition
+        pools = dict.fromkeys(of_partition[name] for name in observation.partition.split(",") if name in of_partition)
+        if len(pools) <= 1:
+            return first
+        return next((pool for pool in pools if self._may_hold(observation, pool)), first)
+
+    def _may_hold(self, observation: JobObservation, pool: int) -> bool:
+        """Return whether a job fits into the published or the observed capacity of a pool."""
+        return self.fits(observation, pool) or self._within(observation, pool)
 
     def fits(self, observation: JobObservation, pool: int) -> bool:
         """Return whether a job fits into the published capacity of a pool, at present or at the log's opening."""

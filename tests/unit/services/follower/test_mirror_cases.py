@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shadowtime.services.follower.cluster.mirror import Mirror
+from shadowtime.services.follower.cluster.name_table import NameTable
 from shadowtime.services.follower.cluster.observation import LifeKey, Node
+from shadowtime.shared.accounting.machine_parts import MachineParts
+from shadowtime.shared.accounting.names import Names
 from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     Event,
@@ -18,6 +21,7 @@ from shadowtime.shared.messages.envelope import (
     JobWithdrawn,
     SchedulingPoint,
 )
+from shadowtime.shared.messages.machine_capacity import Pool
 from tests.unit.services.follower.looks import WAITS, look, mirror
 
 
@@ -294,3 +298,30 @@ def test_a_missing_job_is_in_doubt_for_all_the_seconds_of_patience() -> None:
     seen.release(96)
     assert not seen.doubts
     assert JobEnded in {type(event) for event in told_by(seen)}
+
+
+def test_a_job_that_waits_in_several_partitions_has_a_pool_that_can_hold_it() -> None:
+    """It was left out as larger than its pool until it ran, if the first of its partitions was too small for it."""
+    pools = (Pool(name="cpu", processors=16, gpus=0), Pool(name="gpu", processors=64, gpus=8))
+    parts = MachineParts(pools, {"cpu": 0, "gpu": 1}, {"n1": 0, "g1": 1})
+    seen = Mirror(parts, NameTable(Names()), 0)
+    jobs = [
+        replace(WAITS, key=LifeKey(number, -1, 10), partition="cpu,gpu", processors=processors, gpus=gpus)
+        for number, (processors, gpus) in enumerate([(4, 0), (4, 2), (32, 0), (128, 0)], 1)
+    ]
+    told = look(seen, 20, *jobs)
+    assert [(event.job_number, event.pool) for event in told if isinstance(event, JobSubmitted)] == [
+        (1, 0),
+        (2, 1),
+        (3, 1),
+    ]
+    assert seen.left_out == {"larger than its pool": 1}
+    assert seen.names.take_fresh()["pool:cpu,gpu"] == b"0"
+    assert look(seen, 30, *jobs) == []
+    assert "pool:cpu,gpu" not in seen.names.take_fresh()
+    runs = replace(jobs[0], state="running", start=35, partition="gpu", node_list="g1")
+    changed, started = look(seen, 40, runs, *jobs[1:])
+    assert (changed, started) == (
+        JobChanged(time=35, job_number=1, pool=1, partition_number=2, queue_number=2),
+        JobStarted(time=35, job_number=1, processors=4, limit=600),
+    )
