@@ -1,6 +1,7 @@
 """Slurm's own settings, converted to keys of the policy `slurm`. Names are replaced by numbers."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -168,11 +169,10 @@ def _tree(texts: Mapping[str, str], cluster: str, names: Names) -> tuple[list[li
     and its count of users. A row of a user has the numbers of user and account, its shares and its usage.
     """
     rows = [line[1:] for line in _lines(texts["associations"], ASSOCIATIONS) if line[0].lower() == cluster.lower()]
-    used = {
-        (account.strip(), user.strip()): _whole(usage or "0", "usage of sshare")
-        for account, user, usage in _lines(texts["usage"], SHARES)
-        if user.strip()
-    }
+    used: Counter[tuple[str, str]] = Counter()  # a user has a row for each partition with shares of its own
+    for account, user, usage in _lines(texts["usage"], SHARES):
+        if user.strip():
+            used[account.strip(), user.strip()] += _whole(usage or "0", "usage of sshare")
     parents = {account: (parent, shares) for account, user, _, shares, parent in rows if not user}
     members: dict[str, dict[str, str]] = {}
     for account, user, _, shares, _ in rows:
@@ -187,10 +187,10 @@ def _tree(texts: Mapping[str, str], cluster: str, names: Names) -> tuple[list[li
         for account, (parent, shares) in parents.items()
     ]
     users = [
-        [_of(names, "user", user), number(account), _shares(shares), used.get((account, user), 0)]
+        [_of(names, "user", user), number(account), _shares(shares), used[account, user]]
         for account, of in members.items()
         for user, shares in of.items()
-        if account != "root" and (_shares(shares) != 1 or used.get((account, user), 0))
+        if account != "root" and (_shares(shares) != 1 or used[account, user])
     ]
     return accounts, users
 

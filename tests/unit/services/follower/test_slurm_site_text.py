@@ -93,6 +93,15 @@ def test_a_slurm_is_read(pools: Path) -> None:
     assert notes == ["PriorityFlags=MAX_TRES: not modelled", "SchedulerParameters bf_min_age_reserve=60: not modelled"]
 
 
+def test_the_usage_of_a_user_is_that_of_all_its_associations(pools: Path) -> None:
+    """A user with an association for each partition had the usage of the last one."""
+    two = {
+        "associations": ASSOCIATIONS.replace("bio|user5||1|", "bio|user5|batch|1|\nshadow|bio|user5|fat|1|"),
+        "usage": USAGE.replace("  bio|user5|1220\n", "  bio|user5|1000\n  bio|user5|220\n"),
+    }
+    assert site_of(TEXTS | two, read_parts(pools), Names()) == site_of(TEXTS, read_parts(pools), Names())
+
+
 def test_what_is_written_is_what_the_policy_takes(pools: Path, tmp_path: Path) -> None:
     names = Names()
     site = site_of(TEXTS, read_parts(pools), names)
