@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from shadowtime.shared.accounting import NONE, MachineParts, Names, seconds_of
+from shadowtime.services.follower.slurm.squeue import hosts_of
+from shadowtime.shared.accounting import NONE, UNKNOWN, MachineParts, Names, amount_of, seconds_of
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.quoting import quote
 
@@ -50,6 +51,7 @@ TURNAROUND = 0.5
 half of the ends within its own second."""
 
 _PAIR = re.compile(r"(\w+)=(\S*)")
+_processors_of = amount_of("cpu")
 
 
 class Site(NamedTuple):
@@ -115,7 +117,7 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
         for name, priority, usage in _lines(texts["qos"], QOS)
     ]
     keys["accounts"], keys["users"] = _tree(texts, config.get("ClusterName", ""), names)
-    keys["reservations"] = list(_reservations(texts["reservations"], parts))
+    keys["reservations"] = list(_reservations(texts, parts))
     return Site(keys, list(_notes(config, flags, parameters, multifactor=multifactor)))
 
 
@@ -200,14 +202,34 @@ def _shares(text: str) -> int:
     return int(text) if _number(text) else 1
 
 
-def _reservations(text: str, parts: MachineParts) -> Iterable[list[int]]:
-    """Yield a row for each reservation of whole nodes in a pool: pool, start, end, processors."""
-    for record in _records(text, "ReservationName", ("StartTime", "EndTime", "Nodes", "NodeCnt", "CoreCnt")):
-        if record["Nodes"] == NONE or not (_number(record["StartTime"]) and _number(record["EndTime"])):
-            continue
-        pool = parts.pool_of(record["Nodes"], "")
-        if pool is not None:
-            yield [pool, int(record["StartTime"]), int(record["EndTime"]), _whole(record["CoreCnt"], "CoreCnt")]
+def _reservations(texts: Mapping[str, str], parts: MachineParts) -> Iterable[list[int]]:
+    """Yield a row for each pool of each reservation of nodes: pool, start, end, processors.
+
+    Processors are those of `TRES`, since `CoreCnt` counts a core with two threads once. A reservation of nodes in
+    several pools is divided in proportion to the processors of these nodes.
+    """
+    processors = {
+        record["NodeName"]: _whole(record.get("CPUEfctv") or record.get("CPUTot") or "0", "CPUTot")
+        for record in _records(texts["nodes"], "NodeName", ())
+    }
+    for record in _reserving(texts["reservations"]):
+        cores, reserved = _whole(record["CoreCnt"], "CoreCnt"), _processors_of(record.get("TRES", ""))
+        hosts = hosts_of(record["Nodes"])
+        total = sum(processors.get(host, 0) for host in hosts)
+        of_pool: Counter[int] = Counter()
+        for host in hosts:
+            if (pool := parts.of_node.get(host)) is not None:
+                of_pool[pool] += processors.get(host, 0)
+        for pool, held in sorted(of_pool.items()):
+            share = -(-(cores if reserved == UNKNOWN else reserved) * held // max(total, 1))
+            yield [pool, int(record["StartTime"]), int(record["EndTime"]), min(share, held)]
+
+
+def _reserving(text: str) -> list[dict[str, str]]:
+    """Return the reservations that hold nodes at a known time."""
+    records = _records(text, "ReservationName", ("StartTime", "EndTime", "Nodes", "NodeCnt", "CoreCnt"))
+    dated = (record for record in records if _number(record["StartTime"]) and _number(record["EndTime"]))
+    return [record for record in dated if record["Nodes"] != NONE]
 
 
 def _notes(

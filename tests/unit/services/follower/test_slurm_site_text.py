@@ -93,6 +93,23 @@ def test_a_slurm_is_read(pools: Path) -> None:
     assert notes == ["PriorityFlags=MAX_TRES: not modelled", "SchedulerParameters bf_min_age_reserve=60: not modelled"]
 
 
+MAINTENANCE = (
+    "ReservationName=maint day StartTime=1795571145 EndTime=1795571505 Duration=00:06:00 Nodes=n[1-2],x9 NodeCnt=3 "
+    "CoreCnt=12 Features=(null) PartitionName=(null) Flags=MAINT,SPEC_NODES TRES=cpu=24 Users=root State=INACTIVE\n"
+)
+"""As of nodes with two threads a core. No partition has the node x9."""
+
+
+def test_a_reservation_takes_processors_of_each_pool_with_its_nodes(pools: Path) -> None:
+    """Cores were counted for processors, and all of them were taken from the pool of the first node."""
+    changed = {"reservations": MAINTENANCE, "nodes": f"{NODES}NodeName=x9 CPUTot=8 RealMemory=1 Gres=(null)\n"}
+    keys, _ = site_of(TEXTS | changed, read_parts(pools), Names())
+    assert keys["reservations"] == [[0, 1_795_571_145, 1_795_571_505, 8], [1, 1_795_571_145, 1_795_571_505, 8]]
+    some = MAINTENANCE.replace("cpu=24", "cpu=6").replace(",x9", "")
+    keys, _ = site_of(TEXTS | {"reservations": some}, read_parts(pools), Names())
+    assert [row[3] for row in keys["reservations"]] == [3, 3]
+
+
 def test_the_usage_of_a_user_is_that_of_all_its_associations(pools: Path) -> None:
     """A user with an association for each partition had the usage of the last one."""
     two = {
