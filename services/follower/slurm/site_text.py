@@ -46,6 +46,12 @@ PARAMETERS = {
     "sched_depth": "default_queue_depth",
 }
 
+MODELLED = {"bf_continue"}
+"""SchedulerParameters without a value that the policy models: a pass of backfill is never cut short."""
+
+RECURS = {"HOURLY", "DAILY", "WEEKDAY", "WEEKEND", "WEEKLY", "TIME_FLOAT"}
+"""Flags of reservations whose time changes."""
+
 TURNAROUND = 0.5
 """Mean seconds until the processors of an ended job can be allocated again. Instants are whole seconds: a pass sees
 half of the ends within its own second."""
@@ -84,9 +90,7 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
         raise FollowError("scontrol show config: the output has no SchedulerType")
     multifactor = config.get("PriorityType") == "priority/multifactor"
     flags = config.get("PriorityFlags", "").upper().split(",")
-    parameters = dict(
-        part.partition("=")[::2] for part in config.get("SchedulerParameters", "").split(",") if "=" in part
-    )
+    parameters = dict(part.strip().partition("=")[::2] for part in config.get("SchedulerParameters", "").split(","))
     keys: dict[str, Any] = {"backfill": config["SchedulerType"] == "sched/backfill"}
     if multifactor:
         keys |= {ours: _whole(config.get(theirs) or "0", theirs) for ours, theirs in WEIGHTS.items()}
@@ -116,9 +120,11 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
         [_of(names, "qos", name), _whole(priority or "0", "priority of QOS"), _thousandths(usage or "1")]
         for name, priority, usage in _lines(texts["qos"], QOS)
     ]
-    keys["accounts"], keys["users"] = _tree(texts, config.get("ClusterName", ""), names)
+    cluster = config.get("ClusterName", "")
+    keys["accounts"], keys["users"] = _tree(texts, cluster, names)
     keys["reservations"] = list(_reservations(texts, parts))
-    return Site(keys, list(_notes(config, flags, parameters, multifactor=multifactor)))
+    notes = [*_notes(config, flags, parameters, multifactor=multifactor), *_notes_on_rows(texts, cluster)]
+    return Site(keys, notes)
 
 
 def _of(names: Names, kind: str, name: str) -> int:
@@ -164,13 +170,18 @@ def _lines(text: str, fields: str) -> list[list[str]]:
     return rows
 
 
+def _associations(texts: Mapping[str, str], cluster: str) -> list[list[str]]:
+    """Return the associations of a cluster, without its name."""
+    return [line[1:] for line in _lines(texts["associations"], ASSOCIATIONS) if line[0].lower() == cluster.lower()]
+
+
 def _tree(texts: Mapping[str, str], cluster: str, names: Names) -> tuple[list[list[int]], list[list[int]]]:
     """Return the rows of accounts, and of users. Users of `root`, and those with one share and no usage, are left out.
 
     Accounts are in the order of sacctmgr, parents first. A row of an account has its number, its parent's, its shares
     and its count of users. A row of a user has the numbers of user and account, its shares and its usage.
     """
-    rows = [line[1:] for line in _lines(texts["associations"], ASSOCIATIONS) if line[0].lower() == cluster.lower()]
+    rows = _associations(texts, cluster)
     used: Counter[tuple[str, str]] = Counter()  # a user has a row for each partition with shares of its own
     for account, user, usage in _lines(texts["usage"], SHARES):
         if user.strip():
@@ -248,6 +259,16 @@ def _notes(
     for flag in flags:
         if flag and flag not in ("NO_FAIR_TREE", "FAIR_TREE", "SMALL_RELATIVE_TO_TIME", NONE.upper()):
             yield f"PriorityFlags={flag}: not modelled"
-    for name in parameters:
-        if name not in PARAMETERS.values():
-            yield f"SchedulerParameters {name}={parameters[name]}: not modelled"
+    for name, value in parameters.items():
+        if name not in ("", NONE, *MODELLED) and not (name in PARAMETERS.values() and _number(value)):
+            yield f"SchedulerParameters {name}{'=' if value else ''}{value}: not modelled"
+
+
+def _notes_on_rows(texts: Mapping[str, str], cluster: str) -> Iterable[str]:
+    """Yield a note for each reservation that recurs, and one if there are shares of `parent`."""
+    for record in _reserving(texts["reservations"]):
+        for flag in record.get("Flags", "").split(","):
+            if flag in RECURS:
+                yield f"ReservationName={record['ReservationName']} Flags={flag}: only its next time is reserved"
+    if parents := sum(shares == "parent" for *_, shares, _ in _associations(texts, cluster)):
+        yield f"associations with Share=parent: {parents:,}; each is treated as 1 share"

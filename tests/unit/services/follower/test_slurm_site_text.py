@@ -110,6 +110,27 @@ def test_a_reservation_takes_processors_of_each_pool_with_its_nodes(pools: Path)
     assert [row[3] for row in keys["reservations"]] == [3, 3]
 
 
+def test_settings_without_a_number_are_noted(pools: Path) -> None:
+    """A word without a value, such as defer, and -1, which turns a pass off, were ignored without a word."""
+    parameters = "bf_interval=-1,bf_continue,defer,sched_interval=-1,bf_window=2880"
+    changed = {
+        "config": CONFIG.replace("bf_interval=20,bf_continue,default_queue_depth=50,bf_min_age_reserve=60", parameters),
+        "reservations": MAINTENANCE.replace("SPEC_NODES", "WEEKLY"),
+        "associations": ASSOCIATIONS.replace("user5||1", "user5||parent").replace("user9||1", "user9||parent"),
+    }
+    keys, notes = site_of(TEXTS | changed, read_parts(pools), Names())
+    assert keys["bf_window"] == 2_880
+    assert notes[1:] == [
+        "SchedulerParameters bf_interval=-1: not modelled",
+        "SchedulerParameters defer: not modelled",
+        "SchedulerParameters sched_interval=-1: not modelled",
+        "ReservationName=maint Flags=WEEKLY: only its next time is reserved",
+        "associations with Share=parent: 1; each is treated as 1 share",
+    ]
+    unset = CONFIG.replace("bf_interval=20,bf_continue,default_queue_depth=50,bf_min_age_reserve=60", "(null)")
+    assert len(site_of(TEXTS | {"config": unset}, read_parts(pools), Names()).notes) == 1
+
+
 def test_the_usage_of_a_user_is_that_of_all_its_associations(pools: Path) -> None:
     """A user with an association for each partition had the usage of the last one."""
     two = {
