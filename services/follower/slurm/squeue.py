@@ -59,6 +59,10 @@ WAITING = {"PENDING", BOOTS, "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
 FREE = {"None", "Priority", "Resources", "Cleaning", "Prolog"}
 """Reasons of waiting jobs that would start with enough free resources. Any other reason is a rule of the site."""
 
+TAKEN = "Nodes required for job are DOWN, DRAINED or reserved"
+"""Beginning of another text for the reason `Resources`: all nodes of the partition are down, or set aside in this pass
+for jobs of partitions with a higher priority."""
+
 HELD_ONLY = {
     *("down", "drain", "drained", "draining", "drng", "error", "err", "fail", "failing", "failg"),
     *("future", "futr", "inval", "invalid", "invalid_reg", "unknown", "unk", "blocked", "perfctrs", "npc"),
@@ -188,8 +192,7 @@ def _observation(values: Mapping[str, str]) -> JobObservation | None:
         job_name=values["Name"],
         priority=number("PriorityLong"),
         expected=start if state == "waiting" and values["State"] != BOOTS else None,
-        blocked=state == "waiting"
-        and (values["State"] == BOOTS or values["Reason"].split(" ")[0].strip("()") not in FREE),
+        blocked=state == "waiting" and (values["State"] == BOOTS or not _is_free(values["Reason"])),
         gpu_type=gpu_type_of(resources)[:MAX_REASON],
         got=gpus_got(resources) if begun else None,
         reason=reason_of(values["Reason"]) if state == "waiting" else "",
@@ -209,6 +212,12 @@ def reason_of(text: str) -> str:
     """
     reason = plain(text.strip().strip("()").partition(", UnavailableNodes")[0])
     return "" if reason in ("None", "N/A") else reason[:MAX_REASON]
+
+
+def _is_free(reason: str) -> bool:
+    """Return whether a job with this reason would start with enough free resources."""
+    text = reason.strip("()")
+    return text.split(" ")[0].strip("()") in FREE or text.replace("_", " ").startswith(TAKEN)
 
 
 def _state_of(text: str) -> tuple[State | None, int | None]:

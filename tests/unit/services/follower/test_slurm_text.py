@@ -31,8 +31,17 @@ def test_a_job_that_is_not_eligible(text: str) -> None:
     assert read(WAITS, EligibleTime=text, StartTime=text).eligible is None
 
 
+HIGHER = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
+"""What slurmctld states for `Resources` if another partition with the same nodes has jobs that wait."""
+
+
 @pytest.mark.parametrize(
-    ("reason", "blocked"), [("Priority", False), ("Resources", False), ("QOSMaxJobsPerUserLimit", True)]
+    ("reason", "blocked"),
+    [
+        *(("Priority", False), ("Resources", False), ("(Resources)", False), ("QOSMaxJobsPerUserLimit", True)),
+        *((HIGHER, False), (f"({HIGHER})", False), (HIGHER.replace(" ", "_"), False)),
+        ("ReqNodeNotAvail, UnavailableNodes:n01", True),
+    ],
 )
 def test_a_job_that_may_not_start_is_blocked(reason: str, blocked: bool) -> None:
     assert read(WAITS, Reason=reason).blocked is blocked
