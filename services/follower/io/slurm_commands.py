@@ -15,6 +15,9 @@ from shadowtime.services.follower.slurm import load as slurm_load
 from shadowtime.shared.accounting import whole_number
 from shadowtime.shared.errors import FollowError
 
+MAX_JOBS = 5_000
+"""Number of jobs about which sacct is asked at a time. Linux allows 128 KiB in one argument of a command."""
+
 
 class SlurmNodes(NamedTuple):
     """The nodes, and the rank of each partition's priority tier. The lowest tier has rank 0."""
@@ -99,9 +102,16 @@ class ByCommands:
         return jobs_of(squeue.rows_of(text, end), machine)
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
-        """Return the observations of sacct."""
+        """Return the observations of sacct. It is asked about at most `MAX_JOBS` jobs at a time."""
+        numbers = list(jobs)
+        observations: list[JobObservation] = []
+        for at in range(0, max(len(numbers), 1), MAX_JOBS):
+            listed = ",".join(map(str, numbers[at : at + MAX_JOBS]))
+            observations += await self._accounted(first, last, ("-a", "-j", listed) if listed else ("-a",))
+        return observations
+
+    async def _accounted(self, first: int, last: int | None, which: Sequence[str]) -> list[JobObservation]:
         end = _secret()
-        which = ("-a", "-j", ",".join(map(str, jobs))) if jobs else ("-a",)
         until = () if last is None else ("-E", _date(last))
         command = sacct_text.command(end, *self._cluster, *which, "-S", _date(first), *until)
         async with self._commands.file(*command, seconds=self._seconds) as path:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from shadowtime.services.follower.io.commands import Commands
+from shadowtime.services.follower.io.slurm_commands import ByCommands
+from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.errors import FollowError
 
 
@@ -67,3 +69,16 @@ def test_a_command_that_is_no_longer_wanted_is_ended() -> None:
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(ask())
     assert time.monotonic() - began < 20
+
+
+def test_accounting_is_asked_about_any_number_of_jobs(tmp_path: Path) -> None:
+    """With 20,000 jobs in doubt, as after a start of slurmctld without its state, sacct could not be run."""
+    asked = tmp_path / "asked"
+    login = tmp_path / "login"
+    login.write_text(f'#!/bin/sh\nfor each; do [ "$last" = -j ] && echo "$each" >> {asked}; last=$each; done\n')
+    login.chmod(0o755)
+    jobs = range(1_000_000, 1_020_000)
+    assert asyncio.run(ByCommands(FollowOptions(via=(str(login),))).accounted(0, jobs=jobs)) == []
+    lists = asked.read_text().split()
+    assert len(lists) == 4
+    assert [int(job) for each in lists for job in each.split(",")] == list(jobs)
