@@ -22,7 +22,8 @@ def test_what_a_command_prints_does_not_depend_on_where_it_runs(monkeypatch: pyt
     assert said(Commands(), "sh", "-c", 'echo "$TZ $LC_ALL $SLURM_TIME_FORMAT"') == "UTC C %s\n"
     monkeypatch.setenv("SQUEUE_PARTITION", "debug")  # by which squeue would leave out other jobs, without a word
     monkeypatch.setenv("SLURM_CLUSTERS", "all")
-    assert said(Commands(), "sh", "-c", 'echo "$SQUEUE_PARTITION$SLURM_CLUSTERS"') == "\n"
+    monkeypatch.setenv("SCONTROL_FUTURE", "1")  # by which scontrol shows nodes that do not exist yet
+    assert said(Commands(), "sh", "-c", 'echo "$SQUEUE_PARTITION$SLURM_CLUSTERS$SCONTROL_FUTURE"') == "\n"
     assert said(Commands(("env", "A=via")), "sh", "-c", "echo $A") == "via\n"
 
 
