@@ -48,6 +48,9 @@ LOCAL = ("--local",)
 
 NOT_SET = ("N/A", "NONE", "", "(null)")
 
+NOBODY = "nobody"
+"""Name that Slurm prints for each user whom the machine of the command does not know."""
+
 BOOTS = "CONFIGURING"
 """State of a job whose nodes are not ready. If they are woken, Slurm moves its start to the time when they are up."""
 
@@ -184,7 +187,7 @@ def _observation(values: Mapping[str, str]) -> JobObservation | None:
         memory=None if memory == UNKNOWN else memory,
         gpus=None if gpus == UNKNOWN else gpus,
         whole_nodes=values["OverSubscribe"] == "NO",
-        user=values["UserName"],
+        user="" if values["UserName"] == NOBODY else values["UserName"],
         account=values["Account"],
         partition=values["Partition"],
         qos=values["QOS"],

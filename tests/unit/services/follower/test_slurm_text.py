@@ -1,5 +1,6 @@
 """Tests of what Slurm's commands print: read as it is meant, or refused with the job and the field."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from shadowtime.services.follower.slurm.load import load_of
 from shadowtime.services.follower.slurm.squeue import node_rows, nodes_of, observations_of, rows_of, tiers_of
 from shadowtime.shared.accounting.machine_parts import gpus_of
 from shadowtime.shared.errors import FollowError
+from shadowtime.shared.messages.envelope import JobChanged
+from tests.unit.services.follower.looks import look, mirror
 from tests.unit.services.follower.slurm_texts import END, NODES, OVER, RUNS, WAITS, printed, read
 
 
@@ -80,6 +83,15 @@ def test_delimiters_and_line_breaks_in_a_name_are_part_of_it() -> None:
     forged = printed(RUNS | {"JobID": "99", "UserName": "root"}).replace(END, "|")
     (only,) = observations_of(rows_of(printed(WAITS | {"Name": f"x\n{forged}"}), END), {})
     assert only.key.job == 286
+
+
+def test_a_user_whom_the_machine_does_not_know_is_no_user() -> None:
+    """While sssd or LDAP was away, all jobs changed to one user, nobody, and back."""
+    assert read(WAITS, UserName="nobody").user == ""
+    seen = mirror()
+    jobs = [replace(read(WAITS, UserName=name), processors=4, gpus=None, memory=None) for name in ("eve", "nobody")]
+    told = [event for at in range(3) for event in look(seen, 1795541150 + 10 * at, jobs[at % 2])]
+    assert not [event for event in told if isinstance(event, JobChanged)]
 
 
 def test_names_may_be_anything() -> None:
