@@ -49,7 +49,7 @@ class ObservedCapacity:
         ]
 
     def _learn(self, nodes: Sequence[Node]) -> None:
-        """Assign new nodes and partitions to pools.
+        """Assign new nodes and partitions to pools, and learn the type of each node's GPUs.
 
         A node that is in none of the pools of its known partitions gets the pool of the first of them. A new partition
         gets the pool that has most of its processors.
@@ -69,8 +69,8 @@ class ObservedCapacity:
             name: max(of_pool, key=lambda pool: of_pool[pool]) for name, of_pool in votes.items() if of_pool
         }
         self.unknown = frozenset(name for name, of_pool in votes.items() if not of_pool)
-        if (of_partition, of_node) != (self.parts.of_partition, self.parts.of_node):
-            self.parts = self.parts._replace(of_partition=of_partition, of_node=of_node)
+        types = {node.name: next(iter(node.gpu_types)) for node in nodes if len(node.gpu_types) == 1}
+        self.parts = MachineParts(self.parts.pools, of_partition, of_node, types)
 
     def see_pool(self, name: str, room: CapacityChanged) -> None:
         """Set the observed capacity of a pool by its name. Raise `ValueError` if there is no such pool."""

@@ -67,6 +67,7 @@ class Mirrored:
             "pools": [pool.model_dump() for pool in parts.pools],
             "of_partition": parts.of_partition,
             "of_node": parts.of_node,
+            "type_of_node": dict(parts.type_of_node),
             "mirror": self.mirror.snapshot(seen=self.seen_once),
         }
 
@@ -74,7 +75,8 @@ class Mirrored:
         """Restore the state that `snapshot` returned."""
         self._zero = state["zero"]
         pools = tuple(Pool.model_validate(pool) for pool in state["pools"])
-        self._know(MachineParts(pools, state["of_partition"], state["of_node"]), state["begin"])
+        types = state.get("type_of_node", {})  # an older version does not store them
+        self._know(MachineParts(pools, state["of_partition"], state["of_node"], types), state["begin"])
         self.mirror.restore(state["mirror"])
 
     def _begin(self, parts: MachineParts, now: int) -> Opening:

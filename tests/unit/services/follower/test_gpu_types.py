@@ -1,13 +1,19 @@
 """Types of GPUs: what jobs ask for and get, what nodes have, and for which type a job waits."""
 
+import asyncio
+import json
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
 from shadowtime.services.follower.cluster.accounted_lives import observations_of_rows
 from shadowtime.services.follower.cluster.mirror import Mirror
 from shadowtime.services.follower.cluster.name_table import NameTable
-from shadowtime.services.follower.cluster.observation import JobObservation, shifted
+from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey, shifted
+from shadowtime.services.follower.io.slurm import SlurmSource
+from shadowtime.services.follower.io.slurm_commands import SlurmClient, SlurmJobs, SlurmNodes
+from shadowtime.services.follower.options import FollowOptions
 from shadowtime.services.follower.slurm.squeue import node_rows, nodes_of
 from shadowtime.services.processes.ask.cluster_queue import QueueAnswer, WaitingRow
 from shadowtime.services.processes.ask.queue_text import queue_lines
@@ -96,6 +102,37 @@ def test_a_start_says_which_gpus_a_job_got(resources: str, got: tuple[GpuType, .
     look(seen, 60, pictured(**{"tres-alloc": "cpu=1,gres/gpu=2"}))
     events = look(seen, 90, pictured(**RUNS, **{"tres-alloc": resources}))
     assert [event.gpu_types for event in events if isinstance(event, JobStarted)] == [got]
+
+
+def test_the_types_of_nodes_are_stored_and_those_of_new_nodes_are_learnt() -> None:
+    """After a restart of the follower, no node told the type of the GPUs of a job."""
+
+    class Client:
+        refused = 0
+
+        async def machine(self) -> SlurmNodes:
+            return SlurmNodes(nodes_of(node_rows(NODES)), {"gpu": 0})
+
+        async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
+            return SlurmJobs([], {"g1"})
+
+        async def load(self) -> None:
+            return None
+
+    met, restored = (SlurmSource(FollowOptions(), cast("SlurmClient", Client())) for _ in range(2))
+    asyncio.run(met.meet())
+    restored.restore(json.loads(json.dumps(met.snapshot())))
+    seen = restored.mirror
+    at = seen.now + 60
+    job = replace(
+        SEEN, key=LifeKey(7, -1, at), eligible=at, start=at, state="running", partition="gpu", nodes=1, gpus=1
+    )
+    events = look(seen, at + 60, replace(job, node_list="g1"))
+    more = nodes_of(node_rows(f"{NODES}g3|gpu|1|idle|0/8/0/8|4000|gpu:v100:4|gpu:v100:0|\n"))
+    seen.capacity.see(more)
+    events += look(seen, at + 90, replace(job, node_list="g1"), replace(job, key=LifeKey(8, -1, at), node_list="g3"))
+    got = [event.gpu_types for event in events if isinstance(event, JobStarted)]
+    assert got == [(GpuType(name="a100", gpus=1),), (GpuType(name="v100", gpus=1),)]
 
 
 def test_what_a_job_got_is_stored() -> None:
