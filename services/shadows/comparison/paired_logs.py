@@ -18,6 +18,8 @@ from shadowtime.shared.messages import (
     JobSuspended,
     JobWithdrawn,
     MachineCapacity,
+    OfJob,
+    moment,
 )
 
 HOUR = 3_600
@@ -85,24 +87,26 @@ class PairedLogs:
             self._runs(SHADOW, event)
 
     def _runs(self, which: Which, event: Event) -> None:
-        """Apply an event of a job on one of the two machines."""
-        on = self._on[which]
+        """Apply an event of a job on one of the two machines. A late event counts from the time when it happened."""
+        if not isinstance(event, OfJob):
+            return
+        on, time = self._on[which], moment(event)
         if isinstance(event, JobStarted):
             on[event.job_number] = event.processors
-            self.both.started(which, event.job_number, event.time, event.processors)
+            self.both.started(which, event.job_number, time, event.processors)
         elif isinstance(event, JobEnded):
             processors = on.pop(event.job_number, 0)
             if event.requeued:
-                self.both.requeued(which, event.job_number, event.time)
+                self.both.requeued(which, event.job_number, time)
             else:
-                self.both.ended(which, event.job_number, event.time, event.run_time, processors)
+                self.both.ended(which, event.job_number, time, event.run_time, processors)
         elif isinstance(event, JobSuspended):
-            self.both.resized(which, event.job_number, event.time, 0)
+            self.both.resized(which, event.job_number, time, 0)
         elif isinstance(event, JobResumed):
-            self.both.resized(which, event.job_number, event.time, on.get(event.job_number, 0))
+            self.both.resized(which, event.job_number, time, on.get(event.job_number, 0))
         elif isinstance(event, JobChanged) and event.requested_processors is not None and event.job_number in on:
             on[event.job_number] = event.requested_processors
-            self.both.resized(which, event.job_number, event.time, event.requested_processors)
+            self.both.resized(which, event.job_number, time, event.requested_processors)
 
     def at(self, time: int) -> None:
         """Record the time, in seconds, up to which both logs are known."""

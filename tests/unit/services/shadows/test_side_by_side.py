@@ -11,10 +11,11 @@ from shadowtime.replayer.api.api import read_log
 from shadowtime.replayer.comparison.plan import RunPlan, carry_out
 from shadowtime.services.catalogue import configure
 from shadowtime.services.shadows.comparison.open_days import PATIENCE
+from shadowtime.services.shadows.comparison.paired_logs import PairedLogs
 from shadowtime.services.shadows.comparison.schema import Comparison
 from shadowtime.services.shadows.comparison.side_by_side import REAL, SHADOW, SideBySide
 from shadowtime.shared.formatting import DAY
-from shadowtime.shared.messages.envelope import Envelope, Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.statistics.slowdown import bounded_slowdown
 
 JOBS = 1_500
@@ -205,3 +206,25 @@ def test_the_state_of_a_year_is_small() -> None:
             both.at(max(0, time - DAY))
     size = len(json.dumps(both.snapshot()))
     assert size < 500_000
+
+
+def test_a_start_that_is_found_late_counts_from_its_true_time() -> None:
+    """The real waits were too long by the time after which the follower found the starts."""
+    paired = PairedLogs(ClusterOpened(time=0, cluster="mine", processors=4, mode="recorded"), 0)
+    job = JobSubmitted(time=10, job_number=7, requested_processors=2, requested_time=600)
+    real: list[Event] = [
+        job,
+        JobStarted(time=150, job_number=7, processors=2, limit=600, happened=90),
+        JobEnded(time=400, job_number=7, run_time=60, happened=150),
+    ]
+    for event in real:
+        paired.real(event)
+    for event in (
+        JobStarted(time=90, job_number=7, processors=2, limit=600),
+        JobEnded(time=150, job_number=7, run_time=60),
+    ):
+        paired.shadow(event)
+    paired.at(DAY)
+    result = paired.compared().all
+    assert result is not None
+    assert (result.wait.real, result.wait.shadow, result.sooner.share) == (80.0, 80.0, 0.0)
