@@ -44,8 +44,8 @@ def job_page(
         "predictions": [_marked(view, story, prediction) for prediction in _predictions(view, story, machine)],
         "marks": {
             "submitted": story.job.since,
-            "started": None if story.started is None else story.started.time,
-            "ended": None if story.ended is None else story.ended.time,
+            "started": None if story.started is None else moment(story.started),
+            "ended": None if story.ended is None else moment(story.ended),
             "expected_end": None if (expected := story.expected_end(view.time)) is None else expected.end,
             "limit": story.limit,
             "starts": _mark(view, story),
@@ -107,11 +107,13 @@ def _mark(view: LiveView, story: Story) -> int | None:
 def _story(view: LiveView, story: Story, machine: MachineMoment, *, named: bool) -> Iterator[tuple[int, str, str]]:
     """Yield the events of a job's story, each as (second of the log, its date, sentence).
 
+    The date of a late event is that at which it happened.
+
     `named` adds the account and the partition, if they have names.
     """
 
-    def at(time: int, what: str) -> tuple[int, str, str]:
-        return time, clock(time, view.log.unix_start), what
+    def at(time: int, what: str, happened: int | None = None) -> tuple[int, str, str]:
+        return time, clock(time if happened is None else happened, view.log.unix_start), what
 
     job, started, ended = story.submitted, story.started, story.ended
     asks = "" if job.requested_time is None else f" for {duration(job.requested_time)}"
@@ -144,11 +146,12 @@ def _story(view: LiveView, story: Story, machine: MachineMoment, *, named: bool)
 
     if started is not None:
         trial = " on trial" if started.trial else ""
-        yield at(started.time, f"started{trial} on {procs(started.processors)}, having waited {duration(story.wait)}")
-    if story.withdrawn is not None:
-        yield at(story.withdrawn.time, LEFT[story.withdrawn.reason])
+        waited = f"having waited {duration(story.wait)}"
+        yield at(started.time, f"started{trial} on {procs(started.processors)}, {waited}", moment(started))
+    if (withdrawn := story.withdrawn) is not None:
+        yield at(withdrawn.time, LEFT[withdrawn.reason], moment(withdrawn))
     if ended is not None:
-        yield at(ended.time, f"{ENDS[ended.outcome]} after {duration(ended.run_time)}")
+        yield at(ended.time, f"{ENDS[ended.outcome]} after {duration(ended.run_time)}", moment(ended))
 
 
 def _waiting_sentences(story: Story) -> Iterator[str]:
@@ -161,7 +164,7 @@ def _waiting_sentences(story: Story) -> Iterator[str]:
 def _predictions(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tuple[str, str, str, str]]:
     """Yield one row per prediction: its subject, the predicted value, the outcome so far, and a verdict."""
     ran, wait, now = None if story.ended is None else story.ended.run_time, story.wait, view.time
-    so_far = NOT_YET if story.started is None else f"has run {duration(now - story.started.time)}"
+    so_far = NOT_YET if story.started is None else f"has run {duration(now - moment(story.started))}"
     came = so_far if ran is None else duration(ran)
     if story.run_time is not None:
         yield "run time", duration(story.run_time), came, "" if ran is None else off(story.run_time - ran, "long")

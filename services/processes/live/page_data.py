@@ -11,7 +11,7 @@ from shadowtime.services.processes.live.rows import MAX_BLOCKS
 from shadowtime.services.processes.live.run_stories import SIZES
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.story import Story
-from shadowtime.shared.messages import FOLLOWED, WaitBound
+from shadowtime.shared.messages import FOLLOWED, WaitBound, moment
 from shadowtime.shared.stages import doubt_of
 from shadowtime.shared.text import NEUTRAL, OTHER_COLOURS, POLICY_COLOURS, range_rows
 
@@ -145,7 +145,7 @@ def _running(view: LiveView, story: Story) -> dict[str, Any]:
     return {
         "user": story.job.user_id,
         "processors": started.processors,
-        "started": started.time,
+        "started": moment(started),
         "limit": story.limit,
         "end": None if expected is None else expected.end,
         "predicted": expected is not None and expected.predicted,

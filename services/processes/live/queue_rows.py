@@ -9,7 +9,7 @@ from shadowtime.services.processes.ask import ClusterWords, Viewer
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.story import Story
 from shadowtime.shared.errors import Unanswerable
-from shadowtime.shared.messages import FrozenModel, StartOutlook, Whole
+from shadowtime.shared.messages import FrozenModel, StartOutlook, Whole, moment
 from shadowtime.shared.text import NamesJob, start_in
 
 Sees = Callable[[Story], bool]
@@ -50,7 +50,8 @@ def queue_row(view: LiveView, story: Story, words: ClusterWords, sees: Sees = ev
     user, partition = words.name("user", job.user_id), words.name("partition", job.queue_number)
     started, processors = story.started, job.requested_processors
     if started is not None:
-        expected, ran = story.expected_end(view.time), max(0, view.time - started.time - story.lost)
+        expected, began = story.expected_end(view.time), moment(started)
+        ran = max(0, view.time - began - story.lost)
         return QueueRow(
             job=words.job(job.job_number),
             user=user,
@@ -59,8 +60,8 @@ def queue_row(view: LiveView, story: Story, words: ClusterWords, sees: Sees = ev
             processors=started.processors,
             limit=story.limit,
             since=at + job.since,
-            waited=max(0, started.time - job.since),
-            started=at + started.time,
+            waited=max(0, began - job.since),
+            started=at + began,
             end=None if expected is None else at + expected.end,
             used=None if not story.limit else round(ran / story.limit, 4),
         )

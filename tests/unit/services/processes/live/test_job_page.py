@@ -6,8 +6,10 @@ import pytest
 
 from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.services.catalogue import canonical, configure
+from shadowtime.services.processes.ask.words import ClusterWords
 from shadowtime.services.processes.live.job_page import job_page
 from shadowtime.services.processes.live.page_data import matches, overview, queue
+from shadowtime.services.processes.live.queue_rows import queue_row
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.shared.messages.decisions import Start
@@ -170,6 +172,21 @@ def test_the_story_of_a_job_and_how_good_each_prediction_was() -> None:
     assert head is not None
     assert [what for _, _, what in head["story"] if "ahead" in what] == ["job 3 started ahead of it"]
     assert job_page(view, 4) is None
+
+
+def test_a_late_start_is_shown_at_the_time_when_it_happened() -> None:
+    """A follower found it late: the page had the time at which it was found, beside the true wait."""
+    begun = JobStarted(time=300, job_number=1, processors=6, limit=3600, happened=60)
+    view = view_of(submitted(1, 6), begun, submitted(2, 1, 360))
+    row, page = queue_row(view, view.stories[1], ClusterWords()), job_page(view, 1)
+    assert page is not None
+    assert (row.started, row.waited, row.used, page["marks"]["started"]) == (60, 60, 0.0833, 60)
+    assert overview(view)["running"][1]["started"] == 60
+    assert page["predictions"][0][:3] == ["request", "1.0 h", "has run 5.0 min"]
+    assert [(date[-8:], what) for _, date, what in page["story"]][-1] == (
+        "00:01:00",
+        "started on 6 procs, having waited 1.0 min",
+    )
 
 
 def test_what_the_site_expects_stands_beside_what_we_forecast() -> None:
