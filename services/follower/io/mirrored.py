@@ -28,6 +28,7 @@ class Mirrored:
         self.load = SourceLoad()
         self._options = options
         self._zero = 0
+        self._ahead: float | None = None  # seconds by which our clock is ahead of that of the cluster; None if unknown
         self._mirror: Mirror | None = None
 
     @property
@@ -101,4 +102,8 @@ class Mirrored:
         self._note_behind()
 
     def _note_behind(self) -> None:
-        self.load.behind = time.time() - (self._zero + self.mirror.until)
+        self.load.behind = self._behind()
+
+    def _behind(self) -> float:
+        """Return the lag of the log behind the cluster in seconds, by the clock of the cluster."""
+        return time.time() - (self._ahead or 0.0) - (self._zero + self.mirror.until)

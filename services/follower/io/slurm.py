@@ -159,7 +159,9 @@ class SlurmSource(Mirrored):
             await self._waker.wait(self._next - time.monotonic())
         began = time.monotonic()
         try:
-            if time.time() - (self._zero + self.mirror.until) > AWAY + LAG:
+            if self._ahead is None:  # after a restart
+                await self._clock()
+            if self._behind() > AWAY + LAG:
                 await self._emit_past()
             else:
                 self._next = began + self.every
@@ -256,11 +258,13 @@ class SlurmSource(Mirrored):
                 )
 
     async def _clock(self) -> int:
-        """Return the clock of slurmctld. Record its load, and adapt the interval of snapshots to it."""
+        """Return the clock of slurmctld. Record it and its load, and adapt the interval of snapshots to the load."""
         load = await self._asked.load()
         if load is None:
+            self._ahead = 0.0
             return int(time.time()) - WITHOUT_CLOCK
         before, self._seen = self._seen, load
+        self._ahead = time.time() - load.time
         if load.seconds is None:
             self.load.share = None
         elif (

@@ -153,3 +153,33 @@ def test_above_its_share_of_slurmctld_the_follower_looks_less_often() -> None:
     answers.spent = None
     look(source)
     assert source.load.share is None
+
+
+@pytest.mark.parametrize("ahead", [-4_000, 0, 4_000])
+def test_another_clock_than_that_of_slurmctld_changes_nothing(ahead: int) -> None:
+    """With a clock minutes ahead, the follower asked accounting without a pause, and never took a picture."""
+
+    class Counted(Answers):
+        asked = 0
+
+        async def accounted(self, *_: Any, **__: Any) -> list[JobObservation]:
+            self.asked += 1
+            return self.accounts
+
+    answers = Counted([], 0, 0)
+    answers.time = NOW - ahead
+    source = met(answers)
+    for _ in range(5):
+        look(source)
+    assert source.mirror.picture == []
+    assert (answers.asked, health(source)[0]) == (0, True)
+    assert health(source)[1]["behind_seconds"] < 60
+    restored = SlurmSource(FollowOptions(every=EVERY, patience=600), answers)
+    restored.restore(source.snapshot())
+    look(restored)
+    assert (answers.asked, restored.mirror.picture) == (0, [])
+    answers.time += 3_600  # away for an hour
+    restored = SlurmSource(FollowOptions(every=EVERY, patience=600), answers)
+    restored.restore(source.snapshot())
+    look(restored)
+    assert (answers.asked, restored.mirror.picture) == (1, None)
