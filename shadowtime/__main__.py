@@ -3,7 +3,7 @@
 import sys
 
 from shadowtime._version import __version__
-from shadowtime.shared.cli import run, write_on_any_terminal
+from shadowtime.shared.cli import end_unwritten, end_with, run, write_on_any_terminal
 
 GROUPS = {
     "Replay": {
@@ -71,18 +71,21 @@ def main() -> None:
     if name == "help" and len(sys.argv) > 2:
         name = sys.argv[2]
         sys.argv[1:] = [name, "--help"]
-    if name in ("--help", "-h", "help"):
-        print(help_text())  # noqa: T201
-        return
-    if name == "--version":
-        print(f"shadowtime {__version__}")  # noqa: T201
+    if name in ("--help", "-h", "help", "--version"):
+        _print(f"shadowtime {__version__}" if name == "--version" else help_text())
         return
     if name not in COMMANDS:
         from shadowtime.shared.quoting import among
 
-        print(f"error: unknown command {name!r:.60}{among(name, COMMANDS)}", file=sys.stderr)  # noqa: T201
-        sys.exit(2)
+        end_with(f"unknown command {name!r:.60}{among(name, COMMANDS)}")
     run(module_of(name))
+
+
+def _print(text: str) -> None:
+    try:
+        print(text, flush=True)  # noqa: T201
+    except OSError as error:
+        end_unwritten(error)
 
 
 def module_of(name: str) -> str:

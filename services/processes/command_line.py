@@ -125,8 +125,6 @@ def watch(
         asyncio.run(show())
     except KeyboardInterrupt:  # the normal way to end the command: no message
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:  # the reader of the pipe has left; typer would end with status 1
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @app.command("rebuild", context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)

@@ -7,15 +7,15 @@ import bz2
 import codecs
 import io
 import lzma
+import os
 import stat
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from os import SEEK_END
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 from shadowtime.shared.bounds import MAX_DICTIONARY, MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE, MAX_STREAMS
 from shadowtime.shared.errors import TraceError
@@ -98,9 +98,9 @@ def ends_with_a_line(path: Path) -> bool:
     """Return whether a file ends with a line end. For compressed, UTF-16 and empty files this is assumed."""
     with files_of(path)[-1].open("rb") as file:
         begins = file.read(max(map(len, PACKED)))
-        if begins.startswith((*PACKED, *_UTF_16)) or not file.seek(0, SEEK_END):
+        if begins.startswith((*PACKED, *_UTF_16)) or not file.seek(0, os.SEEK_END):
             return True
-        file.seek(-1, SEEK_END)
+        file.seek(-1, os.SEEK_END)
         return file.read(1) in b"\r\n"
 
 
@@ -109,18 +109,26 @@ def files_of(path: Path) -> list[Path]:
 
     Hidden files do not count.
 
-    Raise `TraceError` if the folder has no file.
+    Raise `TraceError` if the folder has no file, or the file system refuses to list it.
     """
-    if not path.is_dir():
-        return [path]
-    inside = [file for file in path.rglob("*") if file.is_file() and not _hidden(file.relative_to(path))]
+    inside: list[Path] = []
+    try:
+        if not path.is_dir():
+            return [path]
+        for folder, inner, names in os.walk(path, onerror=_refuse):
+            inner[:] = [name for name in inner if not name.startswith(".")]
+            inside += [Path(folder, name) for name in names if not name.startswith(".")]
+        inside = [file for file in inside if file.is_file()]
+    except OSError as error:  # no permission, or too long a name
+        raise TraceError(f"{error.filename or path}: cannot be read: {error.strerror}") from error
+
     if not inside:
         raise TraceError(f"{path}: a folder without files; expected a log, or a folder with its parts")
     return sorted(inside)
 
 
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+def _refuse(error: OSError) -> NoReturn:
+    raise error
 
 
 def is_pipe(path: Path) -> bool:

@@ -4,11 +4,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
 
+from shadowtime.shared.cli.start_up import end_unwritten
 from shadowtime.shared.errors import ShadowtimeError, first_of
 from shadowtime.shared.quoting import one_line
 
@@ -30,8 +32,13 @@ INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 
 
 def say(text: str) -> None:
-    """Print a remark on standard error, on one line."""
-    messages.print(one_line(text), markup=False)
+    """Print a remark on standard error, on one line. The work continues if standard error cannot be written."""
+    _remark(text)
+
+
+def _remark(text: str, style: str | None = None) -> None:
+    with suppress(OSError):
+        messages.print(one_line(text), markup=False, style=style)
 
 
 def application(command: Callable[..., object]) -> typer.Typer:
@@ -82,14 +89,14 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
         _fail("out of memory")
     except _interruptions():
         _interrupted(interrupted)
+    except SystemExit as ending:
+        if isinstance(ending.__context__, BrokenPipeError):  # rich and typer end with status 1
+            end_unwritten(ending.__context__)
+        raise
     except OSError as error:
         if error.filename is not None:  # an error of standard output names no file
             _fail(f"{os.fsdecode(error.filename)}: {error.strerror}")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discard buffered output
-        if isinstance(error, BrokenPipeError):
-            sys.exit(0)
-        say(f"error: standard output cannot be written: {error.strerror}")
-        sys.exit(2)
+        end_unwritten(error)
     except Exception as error:
         if not _hides_interruption(error):
             raise
@@ -161,5 +168,5 @@ def _terminate(number: int, frame: object) -> NoReturn:
 
 
 def _fail(reason: str) -> NoReturn:
-    messages.print(f"error: {one_line(reason)}", markup=False, style="red")
+    _remark(f"error: {reason}", "red")
     sys.exit(2)

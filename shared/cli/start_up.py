@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import FrameType
 from typing import NoReturn
@@ -27,7 +27,11 @@ PLAIN = str.maketrans(
 
 
 def write_on_any_terminal() -> None:
-    """Let texts go to a standard output or error whose encoding lacks some of their characters."""
+    """Let texts go to a standard output or error whose encoding lacks some of their characters, or that is closed."""
+    sys.stdout, sys.stderr = (
+        open(os.devnull, "w") if stream is None else stream  # noqa: SIM115  # as long as the process
+        for stream in (sys.stdout, sys.stderr)
+    )
     codecs.register_error("shadowtime", _in_plain)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
@@ -40,6 +44,21 @@ def _in_plain(error: UnicodeError) -> tuple[str, int]:
         raise error
     text = error.object[error.start : error.end].translate(PLAIN)
     return text.encode(error.encoding, "replace").decode(error.encoding), error.end
+
+
+def end_unwritten(error: OSError) -> NoReturn:
+    """Exit because standard output cannot be written: with status 0 if its reader has closed it, else 2."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discard buffered output
+    if isinstance(error, BrokenPipeError):
+        sys.exit(0)
+    end_with(f"standard output cannot be written: {error.strerror}")
+
+
+def end_with(reason: str) -> NoReturn:
+    """Exit with an error, also if standard error cannot be written."""
+    with suppress(OSError):
+        print(f"error: {reason}", file=sys.stderr)  # noqa: T201
+    sys.exit(2)
 
 
 def run(module: str) -> None:
@@ -95,8 +114,7 @@ def _lacks(error: ModuleNotFoundError, module: str) -> NoReturn:
         raise error
     extra = max(extras, key=module.split(".").count)
     remedy = f"pip install 'shadowtime[{extra}]'"
-    print(f"error: this command needs {library}, which is not installed: {remedy}", file=sys.stderr)  # noqa: T201
-    sys.exit(2)
+    end_with(f"this command needs {library}, which is not installed: {remedy}")
 
 
 def _unraisable(lost: "sys.UnraisableHookArgs") -> None:

@@ -3,12 +3,23 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from shadowtime._version import __version__
 from shadowtime.shared.cli.paths import ROOT
 from tests.support.patience import PATIENCE
+
+FULL = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
+
+
+def in_shell(line: str) -> "subprocess.CompletedProcess[str]":
+    """Run a line of bash, in which `st` is the command."""
+    script = f'st() {{ "{sys.executable}" -m shadowtime "$@"; }}; {line}'
+    return subprocess.run(
+        ["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
 
 
 def shadowtime(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[bytes]":
@@ -74,3 +85,37 @@ def test_a_url_that_is_none_of_redis_is_named(url: str) -> None:
         assert line.startswith(
             f"error: setting redis_url: {url!r} is not a URL of Redis, such as redis://127.0.0.1:6379/0"
         )
+
+
+LOG = "shadowtime/replayer/bundled.swf.gz"
+
+
+@pytest.mark.parametrize("words", ["--version", "completion bash", f"check {LOG} --json"])
+def test_closed_standard_output_is_no_failure(words: str) -> None:
+    done = in_shell(f"st {words} >&-")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@FULL
+@pytest.mark.parametrize("words", ["--help", "--version", "list"])
+def test_full_standard_output_is_one_line(words: str) -> None:
+    done = in_shell(f"st {words} >/dev/full")
+    assert (done.returncode, done.stderr) == (2, "error: standard output cannot be written: No space left on device\n")
+
+
+@FULL
+@pytest.mark.parametrize("where", ["2>&-", "2>/dev/full"])
+def test_a_standard_error_that_takes_nothing_stops_no_work(where: str, tmp_path: Path) -> None:
+    log = tmp_path / "without-size.swf"  # its size is assumed, with a remark
+    log.write_text("1 0 0 100 4 -1 -1 4 100 -1 1 1 1 1 1 1 -1 -1\n")
+    done = in_shell(f"st replay {log} {where}")
+    assert done.returncode == 0
+    assert done.stdout.startswith("without-size: 1 jobs on 4 processors")
+    assert in_shell(f"st nonsense {where}").returncode == 2
+    assert in_shell(f"st check nonsense {where}").returncode == 2
+
+
+@pytest.mark.parametrize("words", [f"check {LOG}", "settings", "replay --help"])
+def test_a_reader_that_leaves_is_no_failure(words: str) -> None:
+    done = in_shell(f"(st {words}; echo status $? >&2) | true")
+    assert done.stderr == "status 0\n"

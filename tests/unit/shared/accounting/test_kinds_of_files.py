@@ -1,9 +1,11 @@
 """Files as sites have them: each kind is read with the right values, or refused with what to do."""
 
 import bz2
+import errno
 import gzip
 import json
 import lzma
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -532,3 +534,22 @@ def test_empty_streams_cost_little_and_are_limited(tmp_path: Path, pack: Callabl
         file.write(pack(b"4"))
     with pytest.raises(TraceError, match="log: a packed log has at most 65,536 streams; unpack it first"):
         list(contents_of(path))
+
+
+def test_a_path_that_the_system_refuses_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = tmp_path / ("a" * 300)
+    with pytest.raises(TraceError, match="a: cannot be read: File name too long"):
+        read_trace(long)
+    closed = tmp_path / "days" / "closed"
+    closed.mkdir(parents=True)
+    (tmp_path / "days" / "1.swf").write_text("1 0 0 9 4 -1 -1 4 9 -1 1 1 1 1 1 1 -1 -1\n")
+
+    def scandir(path: str) -> Any:
+        if os.fspath(path) == str(closed):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(closed))
+        return listed(path)
+
+    listed = os.scandir
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(TraceError, match="closed: cannot be read: Permission denied"):
+        read_trace(tmp_path / "days")
