@@ -198,9 +198,11 @@ def parse_speedup(text: str) -> SpeedUp | None:
     try:
         return SPEEDUPS.validate_python({**spec.keys, "kind": spec.name})
     except ValidationError as error:
+        first = error.errors()[0]
+        why = f" ({first['loc'][-1]}: {in_plain_words(first)})" if first["loc"] else ""  # no place: an unknown name
         raise SettingsError(
             f"--speedup {quote(text)}: expected constant, amdahl:serial=SHARE or "
-            f"downey:parallelism=MULTIPLE,sigma=VARIANCE ({error.errors()[0]['msg']})"
+            f"downey:parallelism=MULTIPLE,sigma=VARIANCE{why}"
         ) from None
 
 

@@ -15,12 +15,15 @@ from shadowtime.shared.quoting import json_text, table_cell
 STANDARD_OUTPUT = "-"
 
 
-def require_places(results: Iterable[Path | None], read: Iterable[str | os.PathLike[str]]) -> None:
-    """Raise `SettingsError` if two results have the same path, or a result would overwrite a file that is `read`."""
+def require_places(results: Iterable[Path | None], read: Iterable[str | os.PathLike[str] | None]) -> None:
+    """Raise `SettingsError` if two results are the same file, or a result would overwrite a file that is `read`.
+
+    None in `results` and `read` stands for a file that is not wanted.
+    """
     wanted = [path for path in results if path is not None]
-    if len(set(wanted)) < len(wanted):
+    if len({os.path.realpath(path) for path in wanted}) < len(wanted):
         raise SettingsError(f"two results have the same path: {', '.join(map(str, wanted))}")
-    files = [name for name in read if os.path.isfile(name)]
+    files = [name for name in read if name is not None and os.path.isfile(name)]
     for path in filter(os.path.isfile, wanted):
         if any(os.path.samefile(path, file) for file in files):
             raise SettingsError(f"{path} is an input; write the result to another file")

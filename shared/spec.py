@@ -74,7 +74,7 @@ def parse(text: str) -> Spec:
         return Spec(name)
     if separator == "(":
         if not rest.endswith(")"):
-            raise SettingsError(f"{quote(text)} is not a SPEC: a parenthesis is not closed")
+            raise SettingsError(f"{quote(text)} is not a SPEC: expected a closing parenthesis at its end")
         rest = rest[:-1]
 
     keys: dict[str, str] = {}
@@ -243,8 +243,9 @@ def wrong_key(whose: str, error: ValidationError) -> SettingsError:
     wrong = in_plain_words(first)
     if not first["loc"]:  # the fault is about several keys
         return SettingsError(f"{whose}: {truncate(wrong)}")
-    value = truncate(str(first["input"]), QUOTED)
-    return SettingsError(f"{whose}: {'.'.join(map(str, first['loc']))}={value}: {truncate(wrong)}")
+    key = ".".join(map(str, first["loc"]))
+    value = "" if first["type"] == "missing" else f"={truncate(str(first['input']), QUOTED)}"
+    return SettingsError(f"{whose}: {key}{value}: {truncate(wrong)}")
 
 
 def as_text(value: object) -> str:

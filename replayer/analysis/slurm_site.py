@@ -6,7 +6,7 @@ from typing import Any
 
 from shadowtime.services.follower import COMMANDS, Commands, Site, site_of
 from shadowtime.shared.accounting import Names, read_names, read_parts
-from shadowtime.shared.output import result_file
+from shadowtime.shared.output import require_places, result_file
 
 
 async def asked(commands: Commands) -> dict[str, str]:
@@ -47,7 +47,11 @@ def _toml(value: Any) -> str:
 
 
 async def write_site(commands: Commands, output: Path, pools: Path, names_file: Path, key_file: Path | None) -> Site:
-    """Query a Slurm, and write three files: its settings, its pools and the numbers of names. Return the site."""
+    """Query a Slurm, and write three files: its settings, its pools and the numbers of names. Return the site.
+
+    Raise `SettingsError` if two of these files are the same, or one is the key file.
+    """
+    require_places([output, pools, names_file], [key_file])
     names = read_names(names_file, key_file)
     site = site_in(await asked(commands), pools, names)
     names.write(names_file)

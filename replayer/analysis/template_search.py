@@ -10,7 +10,7 @@ from typing import NamedTuple, get_args
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from shadowtime.replayer.arguments import Preparation, read_cluster, require_different, split_size
+from shadowtime.replayer.arguments import Preparation, read_cluster, split_size
 from shadowtime.replayer.comparison import RunPlan, carry_out
 from shadowtime.replayer.logs import Workload
 from shadowtime.replayer.options import Purpose, Requests
@@ -30,7 +30,7 @@ from shadowtime.shared.cli import messages, say
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.formatting import percent
 from shadowtime.shared.messages import Decided, Envelope, JobEnded, JobStarted, JobSubmitted
-from shadowtime.shared.output import result_file
+from shadowtime.shared.output import require_places, result_file
 
 MIN_JOBS = 100
 """Minimum number of jobs. In a shorter log, too few jobs end before others are submitted."""
@@ -225,10 +225,12 @@ def write_templates(searches: Sequence[Search], output: Path, options: SearchOpt
         If a log has too few jobs, or none to learn from.
     """
     options.require_in_range()
+    read = [split_size(one.trace)[0] for one in searches]
     if len(searches) == 1:
+        require_places([output], read)
         write_found(searches[0], output, options)
         return
-    require_different("search", ((one.file, one.file) for one in searches))
+    require_places([output / one.file for one in searches], read)
     if output.exists() and not output.is_dir():
         raise SettingsError(f"-o {output}: {len(searches)} searches need a folder, but this is a file")
     output.mkdir(parents=True, exist_ok=True)

@@ -55,7 +55,7 @@ def check(
         import orjson
 
         from shadowtime.replayer.arguments import origin_of, split_size
-        from shadowtime.replayer.logs import columns_of, described, read_trace, size_note
+        from shadowtime.replayer.logs import columns_of, described, machine_of, read_trace, size_note
 
     path, size = split_size(log)
     if size is not None and processors is not None:
@@ -66,6 +66,8 @@ def check(
             f"{log}: expected no number of processors, because the file of --pools has it; leave the number out"
         )
     trace = read_trace(Path(path), reading)
+    if size is not None:
+        machine_of(trace, size)  # raises an error if no machine has this size
     notes = [*trace.notes, trace.doubt, size_note(trace, size, "LOG@PROCESSORS or --pools")]
     for note in filter(None, notes):
         say(f"{trace.name}: {note}")

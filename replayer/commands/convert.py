@@ -88,7 +88,7 @@ def convert(
         from shadowtime.shared.accounting import KINDS, read_names
         from shadowtime.shared.output import require_places, result_file
 
-    require_places([output, reading.names], [split_size(log)[0]])
+    require_places([output, reading.names], [split_size(log)[0], reading.pools, reading.names_key])
     lacking = None if removed is None else parse_put_back(removed)
     preparation = Preparation(processors, filter_, requests, jobs, reading, sizes=sizes, put_back=lacking)
     workload = read_cluster(log, preparation, say, Machine.name).workload

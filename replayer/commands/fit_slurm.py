@@ -37,13 +37,14 @@ def command(
         from rich.console import Console
 
         from shadowtime.replayer.analysis import fit, met_by, met_table, policy_of, require_better, toml_of
-        from shadowtime.replayer.arguments import Preparation, read_cluster
+        from shadowtime.replayer.arguments import Preparation, read_cluster, split_size
         from shadowtime.replayer.comparison import RunPlan
         from shadowtime.replayer.simulation import Machine
         from shadowtime.services.catalogue import configure
         from shadowtime.shared.formatting import duration
-        from shadowtime.shared.output import result_file
+        from shadowtime.shared.output import require_places, result_file
 
+    require_places([output, reading.names], [split_size(log)[0], reading.pools, reading.names_key])
     cluster = read_cluster(log, Preparation(None, filter_, "as-logged", jobs, reading=reading), say, Machine.name)
     workload = cluster.workload
     best = fit(workload, train, say)

@@ -23,6 +23,8 @@ def command(
     with lasting_imports():
         from shadowtime.replayer.logs import FIELDS, write_swf
         from shadowtime.replayer.synthetic import easy_waits, generate
+        from shadowtime.shared.output import require_suffix
+    require_suffix("--output", output, ".swf", ".swf.gz")
     header, table = generate(jobs, processors, seed, load)
     if waits == "easy":
         table[:, FIELDS.index("wait_time")] = easy_waits(header, table)

@@ -22,7 +22,7 @@ from shadowtime.replayer.comparison import (
     result_columns,
     write_schedule,
 )
-from shadowtime.replayer.logs import write_columns
+from shadowtime.replayer.logs import AS_READ, write_columns
 from shadowtime.replayer.presentation import (
     comparison_table,
     drift_tables,
@@ -35,6 +35,7 @@ from shadowtime.replayer.presentation import (
 )
 from shadowtime.replayer.report import page
 from shadowtime.replayer.simulation import Observer
+from shadowtime.shared.accounting import Reading
 from shadowtime.shared.cli import program
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.output import STANDARD_OUTPUT, require_places, require_suffix, result_file
@@ -73,8 +74,10 @@ class Targets:
         """Whether a result goes to standard output."""
         return Path(STANDARD_OUTPUT) in self.all.values()
 
-    def require_usable(self, logs: Sequence[str], *, one_run: bool, side_by_side: bool) -> None:
-        """Raise `SettingsError` if a path has two results, is a log, or has a wrong suffix.
+    def require_usable(
+        self, logs: Sequence[str], reading: Reading = AS_READ, *, one_run: bool, side_by_side: bool
+    ) -> None:
+        """Raise `SettingsError` if a path has two results, is an input, or has a wrong suffix.
 
         Also if a file for one run would get several runs.
         """
@@ -84,7 +87,8 @@ class Targets:
             )
         for option, path in self.all.items():
             require_suffix(f"--{option}", path, *SUFFIXES[option])
-        require_places(self.all.values(), (split_size(log)[0] for log in logs))
+        read = (*(split_size(log)[0] for log in logs), reading.pools, reading.names_key)
+        require_places([*self.all.values(), reading.names], read)
 
 
 class ResultFiles:

@@ -70,13 +70,13 @@ def compare_logs(options: Options) -> None:
     settings = read_stream_settings(options.transport, options.run, options.setting)
     logs = options.traces or [str(BUNDLED)]
     targets = Targets(options.decisions, options.schedule, options.json, options.report, options.results)
+    reading = reading_of(options)
     targets.require_usable(
-        logs, one_run=len(logs) * len(chosen) == 1, side_by_side=settings is not None or pace is not None
+        logs, reading, one_run=len(logs) * len(chosen) == 1, side_by_side=settings is not None or pace is not None
     )
 
     if options.in_pieces and (targets.report or targets.schedule):
         raise SettingsError("--in-pieces cannot be used with --report or --schedule, which need all jobs at once")
-    reading = reading_of(options)
     clusters = read_clusters(
         logs,
         Preparation(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         MIN_LOAD,
         YEAR_2000,
         Workload,
+        machine_of,
         of_rows,
         prepare,
         processors_of_jobs,

@@ -166,6 +166,8 @@ def _impossible(columns: Columns, processors: int) -> Iterator[Oddity]:
     yield from _of_rows(
         "larger than the machine", columns, size > processors, lambda row: f"{size[row]} of {processors} processors"
     )
+    submit = columns["submit_time"]
+    yield from _of_rows("submit time negative", columns, submit < 0, lambda row: str(submit[row]))
     yield from _of_rows("no processors", columns, size <= 0, lambda row: _number(size[row]))
     yield from _of_rows(
         "ran for no time",

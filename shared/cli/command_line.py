@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 
 from shadowtime.shared.cli.start_up import end_unwritten
-from shadowtime.shared.errors import ShadowtimeError, first_of
-from shadowtime.shared.quoting import one_line
+from shadowtime.shared.errors import ShadowtimeError, first_of, in_plain_words
+from shadowtime.shared.quoting import one_line, quote
 
 TAKES_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 """Context settings of a command that passes unknown options on to the settings, which check them."""
@@ -82,7 +82,8 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
         _fail(first_of(error))
     except USAGE_ERROR as error:
         if text := error.format_message():  # if there is no message, the help has been shown already
-            text = _all_missing(error) or text[0].lower() + text[1:].removesuffix(".").replace("Value error, ", "")
+            text = _all_missing(error) or text[0].lower() + text[1:].removesuffix(".")
+            text = _in_our_words(text, error.__cause__).replace("Value error, ", "")
             _fail(text + _known_words(error))
         sys.exit(2)
     except MemoryError:
@@ -110,6 +111,16 @@ def _hides_interruption(error: Exception) -> bool:
     (False, True)
     """
     return isinstance(error.__cause__, KeyboardInterrupt) or str(error).rstrip(": \n").endswith("KeyboardInterrupt")
+
+
+def _in_our_words(text: str, cause: Any) -> str:
+    """Return an error of typer about a value that pydantic rejects, in our words and with the value."""
+    from pydantic import ValidationError  # here, since this import is slow and `--help` does not need it
+
+    first = cause.errors()[0] if isinstance(cause, ValidationError) else {"type": "value_error"}
+    if first["type"] == "value_error":  # the words are our own
+        return text
+    return text.replace(first["msg"], f"{in_plain_words(first)}, found {quote(str(first['input']))}")
 
 
 def _all_missing(error: Any) -> str | None:

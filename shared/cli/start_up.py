@@ -32,6 +32,8 @@ def write_on_any_terminal() -> None:
         open(os.devnull, "w") if stream is None else stream  # noqa: SIM115  # as long as the process
         for stream in (sys.stdout, sys.stderr)
     )
+    if not os.environ.get("COLUMNS", "").strip("0"):  # a terminal without a known width, on which rich shows nothing
+        os.environ.pop("COLUMNS", None)
     codecs.register_error("shadowtime", _in_plain)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":

@@ -119,3 +119,20 @@ def test_a_standard_error_that_takes_nothing_stops_no_work(where: str, tmp_path:
 def test_a_reader_that_leaves_is_no_failure(words: str) -> None:
     done = in_shell(f"(st {words}; echo status $? >&2) | true")
     assert done.stderr == "status 0\n"
+
+
+def test_a_terminal_without_a_known_width_shows_all() -> None:
+    assert shadowtime("list", COLUMNS="0").stdout == shadowtime("list", COLUMNS="80").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--jobs", "1e3"], "invalid value for '--jobs': expected a whole number, found '1e3'"),
+        (["--jobs", "0"], "invalid value for '--jobs': expected a number greater than or equal to 1, found '0'"),
+        (["--load", "fast"], "invalid value for '--load': expected a number, found 'fast'"),
+        (["--moldable", "maybe"], "invalid value for '--moldable': 'maybe' is not one of 'yes', 'no'"),
+    ],
+)
+def test_a_wrong_value_is_quoted(words: list[str], complaint: str) -> None:
+    assert shadowtime("replay", *words).stderr.decode() == f"error: {complaint}\n"

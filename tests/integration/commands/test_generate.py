@@ -19,6 +19,12 @@ def run_command(*arguments: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+def test_no_log_is_written_to_a_file_of_another_format(tmp_path: Path) -> None:
+    status, told = run_command("--jobs", "9", "--processors", "8", "--seed", "1", "-o", str(tmp_path / "log.csv"))
+    assert (status, told.endswith("log.csv: expected a name that ends in .swf or .swf.gz\n")) == (2, True)
+    assert not list(tmp_path.iterdir())
+
+
 def test_bundled_trace_equals_what_its_command_makes(tmp_path: Path) -> None:
     trace = read_swf(BUNDLED)
     made_by = trace.header["Note"].removeprefix("made by ")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.shared.errors import OutputError
-from shadowtime.shared.output import result_file
+from shadowtime.shared.errors import OutputError, SettingsError
+from shadowtime.shared.output import require_places, result_file
 
 
 def test_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -47,6 +47,13 @@ def test_failure_leaves_nothing_new(tmp_path: Path, failure: type[BaseException]
     with pytest.raises(failure):
         fail_halfway()
     assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == ({} if old is None else {"result": old})
+
+
+def test_two_names_of_one_file_are_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsError, match="two results have the same path"):
+        require_places([Path("x.csv"), None, tmp_path / "x.csv"], ())
+    require_places([Path("x.csv"), Path("y.csv")], [None, "x.csv"])
 
 
 def test_errors_name_the_file(tmp_path: Path) -> None:

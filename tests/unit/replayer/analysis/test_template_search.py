@@ -123,10 +123,16 @@ def test_a_search_that_there_is_not_is_named(policies: list[str], purposes: list
         searches_of(["x.swf"], policies, purposes)
 
 
+def test_no_set_is_written_over_its_log(tmp_path: Path) -> None:
+    log = write_log(tmp_path, job(1))
+    with pytest.raises(SettingsError, match="is an input; write the result to another file"):
+        write_templates(searches_of([str(log)], [], []), log, SearchOptions())
+
+
 def test_several_searches_need_a_folder_and_different_names(tmp_path: Path) -> None:
     (file := tmp_path / "file").write_text("")
     several = searches_of([str(write_log(tmp_path, job(1)))], ["lwf"], [])
     with pytest.raises(SettingsError, match=r"2 searches need a folder, but this is a file$"):
         write_templates(several, file, SearchOptions())
-    with pytest.raises(SettingsError, match=r"is given twice"):
+    with pytest.raises(SettingsError, match=r"^two results have the same path: "):
         write_templates([*several, *several], tmp_path, SearchOptions())

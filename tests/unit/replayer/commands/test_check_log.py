@@ -10,6 +10,7 @@ import pytest
 from shadowtime.replayer.commands.check import check
 from shadowtime.replayer.logs.formats import read_trace
 from shadowtime.replayer.logs.workload import prepare
+from shadowtime.shared.errors import SettingsError
 
 TABLE = "job_number,submit,start,end,processors,limit\nx.1,0,100,200,4,200\nx.2,10,100,200,4,200\n"
 
@@ -48,6 +49,19 @@ def test_what_is_unknown_is_no_number(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "-1" not in orjson.dumps(found["odd"]).decode()
     check(str(path))
     assert "load unknown" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("size", [0, 10_000_001])
+def test_a_size_that_no_machine_has_is_refused(log: Path, size: int) -> None:
+    with pytest.raises(SettingsError, match=f"processors {size}: a machine has at"):
+        check(f"{log}@{size}")
+
+
+def test_a_time_before_the_log_is_odd(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text("; MaxProcs: 8\n1 -100 0 9 4 -1 -1 4 9 -1 1 1 1 1 1 1 -1 -1\n")
+    odd = facts(str(path), capsys)[0]["odd"]
+    assert odd == [{"what": "submit time negative", "times": 1, "example": "job 1: -100"}]
 
 
 def test_ids_are_shown_beside_numbers(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from shadowtime.replayer.commands.outputs import Targets, in_parts, result_files
 from shadowtime.replayer.comparison.document import as_json
 from shadowtime.replayer.comparison.plan import carry_out
+from shadowtime.shared.accounting.reading import Reading
 from shadowtime.shared.errors import SettingsError
 from tests.support.small_logs import generated, plan_of
 
@@ -38,6 +39,13 @@ def test_no_result_is_written_over_a_log(tmp_path: Path) -> None:
     for place in (log, tmp_path / "link"):
         with pytest.raises(SettingsError, match="is an input; write the result to another file"):
             Targets(schedule=place).require_usable([f"{log}@4"], one_run=True, side_by_side=False)
+
+
+def test_no_result_is_written_over_another_input(tmp_path: Path) -> None:
+    for name in ("pools", "names", "names_key"):
+        (place := tmp_path / "a.json").write_text("")
+        with pytest.raises(SettingsError, match=r"is an input|two results have the same path"):
+            Targets(json=place).require_usable([], Reading(**{name: place}), one_run=True, side_by_side=False)
 
 
 def test_every_file_is_there_in_the_end_and_none_before(tmp_path: Path) -> None:

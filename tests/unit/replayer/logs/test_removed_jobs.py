@@ -46,7 +46,7 @@ def test_the_same_seed_makes_the_same_jobs_and_a_share_of_them_ran() -> None:
         (KEYS.replace("first=3", "first=0"), "put-back: first=0: expected a number greater than or equal to 1"),
         (KEYS.replace("last=4002", "last=2"), "put-back: last=2: expected first=3 or up to"),
         (f"{KEYS},users=3", "put-back: users=3: there is no such key"),
-        ("first=3", "put-back: last="),
+        ("first=3", "put-back: last: it is missing"),
     ],
 )
 def test_a_wrong_description_is_named(keys: str, message: str) -> None:

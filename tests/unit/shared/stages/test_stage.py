@@ -182,7 +182,7 @@ def test_an_event_of_a_run_that_is_not_open_is_rejected(stage: Stage) -> None:
             "policy 'easy' has no key 'depth'; known keys: adjust_queue, adjust_candidates, running, distribution, "
             "fallback, queue, candidates, by, threshold, forecast, plan, weight, runtime, adjustment",
         ),
-        ("scheduler", {"policy": "easy("}, "'easy(' is not a SPEC: a parenthesis is not closed"),
+        ("scheduler", {"policy": "easy("}, "'easy(' is not a SPEC: expected a closing parenthesis at its end"),
         ("runtime_distribution", {"runtime": "empirical:prior=no"}, "run-time predictor 'empirical': prior=no: "),
     ],
 )
