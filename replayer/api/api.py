@@ -199,6 +199,9 @@ def replay(
     if mode not in SOURCES:
         raise SettingsError(f"mode {mode!r} is not one of {', '.join(SOURCES)}")
     require_seed(seed)
+    for name, trait in (("restartable", restartable), ("moldable", moldable)):
+        if not isinstance(trait, bool):
+            raise SettingsError(f"{name}: expected True or False, found {trait!r}")
     own = OwnClasses()
     others = {"runtime": runtime, "adjustment": adjustment, "wait-bound": wait_bound}
     specs = {kind: [own.spec_of(kind, of_kind)] for kind, of_kind in others.items() if of_kind is not None}

@@ -8,6 +8,7 @@ import numpy as np
 
 from shadowtime.replayer.api.api import Log, read_log, replay
 from shadowtime.replayer.api.frames import require_pandas
+from shadowtime.replayer.api.own import require_several
 from shadowtime.replayer.api.result import Result
 from shadowtime.replayer.logs import Workload, perturbed
 from shadowtime.replayer.report import by_user
@@ -171,7 +172,8 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
     """
     if not isinstance(copies, int) or not 0 <= copies <= MAX_COPIES:
         raise SettingsError(f"copies: expected a whole number from 0 to {MAX_COPIES:,}, found {copies!r}")
-    if isinstance(policies, str) or not isinstance(policies, Sequence) or not policies:
+    require_several(policies)
+    if not policies:
         raise SettingsError(f"policies: expected a list of policies, found {policies!r}")
     several = logs if isinstance(logs, list | tuple) else [logs]
     if not several:

@@ -19,6 +19,12 @@ PolicyFunction = Callable[[int, Queue, Running, int], Sequence[int]]
 """A policy as a function: it returns the rows of the queue to start, in their order."""
 
 
+def require_several(policies: object) -> None:
+    """Raise `SettingsError` if policies are no list or other sequence, as a SPEC alone."""
+    if isinstance(policies, str) or not isinstance(policies, Sequence):
+        raise SettingsError(f"policies: expected a list of policies, found {policies!r}")
+
+
 class OwnClasses:
     """The policies and predictors of one replay that no distribution provides. Within `with`, their names are known.
 
@@ -65,8 +71,8 @@ class OwnClasses:
         needed = ("schedule",) if kind == "policy" else ("predict_one", "learn_one")
         if lacking := [name for name in needed if getattr(of, name, None) in (None, getattr(classes.base, name, None))]:
             raise SettingsError(
-                f"{kind}: expected a SPEC, or a class or object with the method {' and '.join(lacking)}; "
-                f"found {quote(repr(own))}"
+                f"{kind}: expected a SPEC{', a function' if kind == 'policy' else ''}, or a class or object with the "
+                f"method {' and '.join(lacking)}; found {quote(repr(own))}"
             )
         made = _configurable(own, classes.base, classes.settings or SpecSettings)
         if (kind, made.name) in self._made:

@@ -6,9 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from shadowtime.replayer.api.frames import require_pandas
+from shadowtime.replayer.api.own import require_several
 from shadowtime.replayer.logs import BUNDLED, Workload
-from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.errors import SettingsError, first_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,8 +74,12 @@ def sweep(
     from shadowtime.replayer.campaign import HERE, How, replayed
     from shadowtime.replayer.sweep import Grid, campaign_of
 
+    require_several(policies)
     path = str(BUNDLED) if log is None else fspath(log)
-    campaign = campaign_of(Grid(path, policies, processors, load, copies, jobs))
+    try:
+        campaign = campaign_of(Grid(path, policies, processors, load, copies, jobs))
+    except ValidationError as error:
+        raise SettingsError(first_of(error, "sweep")) from None
     with TemporaryDirectory() as folder:
         how = How(Path(path), Path(), Path(out or folder), None, HERE, None, None, None, None)
         done = replayed(campaign, how)

@@ -221,7 +221,7 @@ def total_of(campaign: Campaign, figures: Mapping[str, Mapping[str, Sequence[Fig
                 by_log = []
             elif len({len(values) for values in by_log}) > 1:
                 by_log = [[fmean(values)] for values in by_log]
-            figure = _mean_of(column, [geometric_mean(draw) for draw in zip(*by_log, strict=True)])
+            figure = _mean_of(column, [_geometric(draw) for draw in zip(*by_log, strict=True)])
             paper = [
                 campaign.paper.get(log, {}).get(label, {}).get(column.heading, math.nan) + 100 * figure.signed
                 for log in figures
@@ -232,6 +232,11 @@ def total_of(campaign: Campaign, figures: Mapping[str, Mapping[str, Sequence[Fig
         reasons = (campaign.reasons.get(log, {}).get(label) for log in figures)
         rows.append(Row(label, tuple(over_logs), "; ".join(dict.fromkeys(filter(None, reasons))) or None))
     return LogTable(f"{TOTAL}: geometric means over {', '.join(figures)}", tuple(rows))
+
+
+def _geometric(values: Sequence[float]) -> float:
+    """Return the geometric mean, also of zeros, which `geometric_mean` refuses."""
+    return geometric_mean(values) if all(values) else 0.0
 
 
 # The tables of a campaign on a terminal, and as LaTeX.

@@ -1,6 +1,7 @@
 """Start times of a log's jobs by another simulator, read from SWF, comma-separated values or Parquet."""
 
 import csv
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from shadowtime.shared.accounting import lines_of
 from shadowtime.shared.bounds import MAX_INTEGER
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.kernels import Integers
+from shadowtime.shared.quoting import QUOTED, quote, truncate
 
 COLUMNS = ("job_number", "submit_time", "start_time", "processors")
 """Columns that are read from a table, as written by `--schedule`."""
@@ -89,9 +91,10 @@ def _table(path: Path) -> Integers:
 
         return np.array([[_whole(value) for value in row] for row in rows], dtype=np.int64).reshape(-1, len(COLUMNS))
     except OSError as error:
-        raise TraceError(f"{path}: {error.strerror or error}") from None
-    except (KeyError, TypeError, ValueError, OverflowError, csv.Error) as error:
-        raise TraceError(f"{path}: expected columns {', '.join(COLUMNS)} of whole numbers: {error!r:.100}") from None
+        raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (KeyError, ValueError, csv.Error) as error:
+        what = f"there is no {error.args[0]}" if isinstance(error, KeyError) else truncate(str(error), QUOTED)
+        raise TraceError(f"{path}: expected columns {', '.join(COLUMNS)} of whole numbers: {what}") from None
 
 
 def _values(reader: "csv.DictReader[str]") -> Iterator[list[str]]:
@@ -106,10 +109,24 @@ def _values(reader: "csv.DictReader[str]") -> Iterator[list[str]]:
 
 def _whole(value: Any) -> int:
     """Return a value as a whole number. Raise `ValueError` if it is not whole or too large."""
-    number = int(value)
-    if abs(number) > MAX_INTEGER or (number != value and not isinstance(value, str)):
-        raise ValueError(f"{value} is not a whole number, or too large")
+    try:
+        number = int(value)
+        whole = isinstance(value, str) or number == value
+    except (TypeError, ValueError, OverflowError):  # such as 100.0 as a text, nothing, NaN
+        whole = isinstance(value, str) and (exact := _float(value)).is_integer()
+        number = int(exact) if whole else 0
+    if not whole or abs(number) > MAX_INTEGER:
+        shown = "a missing value" if value in (None, "") else quote(str(value))
+        raise ValueError(f"{shown} is not a whole number, or too large")
     return number
+
+
+def _float(text: str) -> float:
+    """Return the number that a text states; NaN if it states none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _require_room(path: Path, workload: Workload, started: Integers) -> None:

@@ -52,7 +52,7 @@ class Grid:
 def campaign_of(grid: Grid) -> Campaign:
     """Return the campaign of a sweep, whose cells run on the compiled machine where it covers them.
 
-    `easy` is the first policy, since constraints are shares of its figures. A repeated SPEC is left out.
+    `easy` is the first policy, since constraints are shares of its figures. A repeated SPEC, size or load is left out.
 
     Raise `SettingsError` if a grid is malformed, has an unknown name or key, or is too large.
     """
@@ -63,6 +63,7 @@ def campaign_of(grid: Grid) -> Campaign:
     path, size = split_size(grid.log)
     sizes: Sequence[int | None] = [size] if grid.processors is None else _sizes(grid.processors)
     loads = [1.0] if grid.load is None else _loads(grid.load)
+    sizes, loads = list(dict.fromkeys(sizes)), list(dict.fromkeys(loads))
     count = len(policies) * len(sizes) * len(loads) * (grid.copies + 1)
     if count > MAX_CELLS:
         raise SettingsError(f"the sweep has {count:,} replays; at most {MAX_CELLS:,} are allowed: take larger steps")

@@ -96,6 +96,25 @@ def test_mistakes_are_named(logs: Any, policies: Any, options: dict[str, Any], m
         shadowtime.compare(logs, policies, **options)
 
 
+@pytest.mark.parametrize(
+    ("policies", "options", "message"),
+    [
+        ("easy", {}, "policies: expected a list of policies, found 'easy'"),
+        (["easy"], {"jobs": 0}, "jobs: expected a number greater than or equal to 1"),
+        (["easy"], {"copies": -1}, "copies: expected a number greater than or equal to 0"),
+    ],
+)
+def test_mistakes_of_a_sweep_are_named(policies: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        shadowtime.sweep(None, policies, **options)
+
+
+@pytest.mark.parametrize("trait", ["restartable", "moldable"])
+def test_no_text_stands_for_yes(trait: str) -> None:
+    with pytest.raises(SettingsError, match=f"{trait}: expected True or False, found 'no'"):
+        shadowtime.replay(LOG, **{trait: "no"})  # type: ignore[arg-type]
+
+
 def test_a_log_may_be_a_frame() -> None:
     """Also the frame of a result: its columns are those of a table of jobs."""
     jobs = shadowtime.replay(LOG, "easy").jobs

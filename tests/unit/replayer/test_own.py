@@ -143,7 +143,7 @@ def test_a_name_that_is_taken_is_refused() -> None:
         shadowtime.replay(LOG, type("Easy", (InOrder,), {}))
     for nothing in (type("Nothing", (), {}), 5, None):
         with pytest.raises(
-            SettingsError, match="policy: expected a SPEC, or a class or object with the method schedule"
+            SettingsError, match="policy: expected a SPEC, a function, or a class or object with the method schedule"
         ):
             shadowtime.replay(LOG, nothing)
     with pytest.raises(SettingsError, match=r"with the method predict_one and learn_one; found .<class"):

@@ -121,6 +121,16 @@ def test_the_total_is_the_geometric_mean_over_logs_of_each_draw() -> None:
     assert easy.figures[1].text(1) == "+0.0"
 
 
+def test_a_total_with_a_share_of_zero_is_zero() -> None:
+    columns = ["mean_wait", {"key": "mean_wait", "name": "share", "of": "easy"}]
+    campaign = Campaign.model_validate({"name": "c", "title": "t", "logs": ["KTH", "CTC"], "columns": columns})
+    figures = {
+        log: {"easy": [{"copy": 0, "mean_wait": 4.0}], "best": [{"copy": 0, "mean_wait": wait}]}
+        for log, wait in {"KTH": 0.0, "CTC": 2.0}.items()
+    }
+    assert [row.figures[1].mean for row in total_of(campaign, figures).rows] == [pytest.approx(100.0), 0.0]
+
+
 def test_what_the_paper_prints_is_shown_also_for_a_log_that_is_not_here() -> None:
     campaign = Campaign.model_validate(
         {

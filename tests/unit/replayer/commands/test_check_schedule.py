@@ -150,10 +150,12 @@ def test_schedules_as_replay_writes_them_are_read(tmp_path: Path, ending: str) -
         ("1,0,0,4\n2,1,1000,9\n3,2,2,4", "job 2 takes 9 processors; the machine has 8"),
         ("1,0,0,4\n2,1,900,8\n3,2,2,4", "job 2 starts at 900, when 16 processors would be in use; the machine has 8"),
         ("", "3 of 3 jobs of the log are missing, the first is job 1"),
-        ("1,0,0", "expected columns job_number, submit_time, start_time, processors of whole numbers"),
-        ("1,0,zero,4", "expected columns job_number, submit_time, start_time, processors of whole numbers"),
+        ("1,0,0", "processors of whole numbers: a missing value is not a whole number"),
+        ("1,0,zero,4", "expected columns job_number, .*, processors of whole numbers: 'zero' is not a whole number"),
+        ("1,0,0.5,4", "whole numbers: '0.5' is not a whole number"),
+        ("1,0,1e400,4", "whole numbers: '1e400' is not a whole number"),
         ("1,0,0,4\n2,1,1,000,8\n3,2,2,4", "line 3 has more values than there are columns"),
-        (f"1,0,0,4\n2,1,{2**63 - 1},8\n3,2,2,4", f"whole numbers: .*{2**63 - 1} is not a whole number"),
+        (f"1,0,0,4\n2,1,{2**63 - 1},8\n3,2,2,4", f"whole numbers: '{2**63 - 1}' is not a whole number"),
         ("1,0,0,4\n2,1,1000,0\n3,2,2,4", "job 2 takes 0 processors"),
     ],
 )
@@ -163,6 +165,16 @@ def test_what_cannot_be_compared_is_named(tmp_path: Path, rows: str, message: st
     path.write_text(f"job_number,submit_time,start_time,processors\n{rows}\n")
     with pytest.raises(TraceError, match=message):
         read_starts(path, jobs)
+
+
+def test_whole_numbers_may_be_written_as_fractions(tmp_path: Path) -> None:
+    """pandas writes them so if a column had missing values."""
+    path = tmp_path / "theirs.csv"
+    path.write_text("job_number,submit_time,start_time,processors\n1,0,5.0,4.0\n")
+    assert read_starts(path, workload(8, [BLOCKER])).tolist() == [5]
+    path.write_text("job,submit_time,start_time,processors\n1,0,5,4\n")
+    with pytest.raises(TraceError, match=r"of whole numbers: there is no job_number$"):
+        read_starts(path, workload(8, [BLOCKER]))
 
 
 def test_a_column_that_is_there_twice_is_none(tmp_path: Path) -> None:
@@ -176,7 +188,7 @@ def test_fractions_are_no_starts_in_whatever_format(tmp_path: Path) -> None:
     """A start at 1000.9 is not the one at 1000."""
     jobs, path = workload(8, [BLOCKER, HEAD]), tmp_path / "theirs.parquet"
     columns = {"job_number": [1, 2], "submit_time": [0, 1], "processors": [4, 8]}
-    for starts, wrong in (([0.0, 1000.9], "1000.9 is not"), ([0.0, float("nan")], "NaN"), ([0, None], "NoneType")):
+    for starts, wrong in (([0.0, 1000.9], "'1000.9' is"), ([0.0, float("nan")], "'nan' is"), ([0, None], "a missing")):
         pq.write_table(pa.table({**columns, "start_time": starts}), path)
         with pytest.raises(TraceError, match=f"of whole numbers: .*{wrong}"):
             read_starts(path, jobs)

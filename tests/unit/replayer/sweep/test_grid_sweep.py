@@ -104,7 +104,7 @@ def test_figures_of_events_are_not_asked_of_the_machine() -> None:
 
 
 def test_a_frame_has_a_row_for_each_replay(log: str) -> None:
-    frame = sweep(log, ["easy:queue={srf,saf}"], processors="8,16", copies=1)
+    frame = sweep(log, ["easy:queue={srf,saf}"], processors="8,16,8", load="1,1.0", copies=1)
     assert len(frame) == 3 * 2 * 2
     assert set(frame["processors"]) == {8, 16}
     with pytest.raises(ShadowtimeError, match="give the path"):
