@@ -161,9 +161,15 @@ def in_plain_words(error: "Mapping[str, Any]") -> str:
     'no such log'
     >>> in_plain_words({"type": "less_than", "msg": "Input should be less than 8"})
     'expected a number less than 8'
+    >>> in_plain_words({"type": "too_long", "msg": "Tuple should have at most 2 items after validation, not 3"})
+    'expected at most 2 items, found 3'
     """
     text: str = error["msg"].removeprefix("Value error, ")
     text = re.sub("^Input should be (?=less|greater)", "expected a number ", text)
+    text = re.sub(
+        r"^\w+ should have (at (?:least|most) \d+ \w+)(?: after validation, not )?", r"expected \1, found ", text
+    )
+    text = text.removesuffix(", found ").replace("String should match pattern", "expected a text of the pattern")
     return PLAIN.get(error["type"], text.replace("Input should be ", "expected ", 1))
 
 

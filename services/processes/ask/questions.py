@@ -172,7 +172,9 @@ def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
 
-    name = str(first["loc"][0]) if first["loc"] else "cluster"
+    if not first["loc"]:  # the fault is about several parameters
+        raise Unanswerable(422, in_plain_words(first))
+    name = str(first["loc"][0])
     if first["type"] == "unexpected_keyword_argument":
         raise Unanswerable(422, f"unknown parameter{among(name, model.model_fields)}", name)
     if first["type"] == "missing":

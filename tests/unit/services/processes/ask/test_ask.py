@@ -504,8 +504,21 @@ def test_a_bound_of_the_queue_and_of_the_ensemble_is_shown() -> None:
 
 
 def test_too_many_pairs_are_refused(reader: MemoryReader) -> None:
-    with pytest.raises(Unanswerable, match="110 pairs of a cluster and a queue; expected at most 100"):
+    with pytest.raises(Unanswerable, match="^110 pairs of a cluster and a queue; expected at most 100"):
         offered(reader, cluster=tuple(f"c{number}" for number in range(11)), queue=tuple(range(10)))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ({"cluster": ("",)}, "cluster: '': expected at least 1 character"),
+        ({"cluster": ()}, r"cluster: '\(\)': expected at least 1 item, found 0"),
+        ({"cluster": ("a",), "queue": ("x" * 201,)}, "queue: .*: expected at most 200 characters"),
+    ],
+)
+def test_problems_are_in_plain_words(reader: MemoryReader, parameters: dict[str, object], problem: str) -> None:
+    with pytest.raises(Unanswerable, match=problem):
+        offered(reader, **parameters)
 
 
 def test_http_of_several_clusters(reader: MemoryReader) -> None:
