@@ -91,13 +91,7 @@ def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None]
     path, size = split_size(text)
     workload, notes = _prepared(Path(path), preparation, size, recorded=not SOURCES[mode].closed_loop)
     name = workload.name
-    for note in notes:
-        say(f"{name}: {note}")
-    if workload.skipped:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in workload.skipped.items())
-        say(f"{name}: skipped {sum(workload.skipped.values()):,} jobs: {reasons}")
-    if workload.aligned:
-        say(f"{name}: cut {workload.aligned:,} jobs to {workload.processors} processors")
+    report_left_out(workload, notes, say)
     if not SOURCES[mode].closed_loop:
         unknown = sum(
             int(((block.columns["wait_time"] == -1) & (block.columns.get("left_time", -1) == -1)).sum())
@@ -109,9 +103,20 @@ def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None]
     return Cluster(name if size is None else f"{name}@{size}", workload)
 
 
+def report_left_out(workload: Workload, notes: Iterable[str | None], say: Callable[[str], None]) -> None:
+    """Report remarks on a log, and its jobs that were left out or cut."""
+    for note in filter(None, notes):
+        say(f"{workload.name}: {note}")
+    if workload.skipped:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in workload.skipped.items())
+        say(f"{workload.name}: skipped {sum(workload.skipped.values()):,} jobs: {reasons}")
+    if workload.aligned:
+        say(f"{workload.name}: cut {workload.aligned:,} jobs to {workload.processors} processors")
+
+
 def _prepared(
     path: Path, preparation: Preparation, size: int | None, *, recorded: bool
-) -> tuple[Workload, tuple[str, ...]]:
+) -> tuple[Workload, tuple[str | None, ...]]:
     """Return the workload of a log, read as a whole or in pieces, and remarks on the log."""
     processors = preparation.processors if size is None else size
     options: dict[str, Any] = {
@@ -127,7 +132,7 @@ def _prepared(
         if preparation.put_back is not None:
             trace = put_back(trace, preparation.put_back)
         note = size_note(trace, processors, "--processors, LOG@PROCESSORS or --pools")
-        return prepare(trace, processors, **options), (*trace.notes, *([note] if note else ()))
+        return prepare(trace, processors, **options), (*trace.notes, note)
     from shadowtime.replayer.logs import read_in_pieces  # here: few logs are read in pieces
 
     if preparation.reading != AS_READ or format_of(path) is not None:

@@ -166,10 +166,10 @@ def in_plain_words(error: "Mapping[str, Any]") -> str:
     """
     text: str = error["msg"].removeprefix("Value error, ")
     text = re.sub("^Input should be (?=less|greater)", "expected a number ", text)
-    text = re.sub(
-        r"^\w+ should have (at (?:least|most) \d+ \w+)(?: after validation, not )?", r"expected \1, found ", text
+    text = re.sub(r"^\w+ should have (?=at (least|most) \d)", "expected ", text)
+    text = text.replace(" after validation, not ", ", found ").replace(
+        "String should match pattern", "expected a text of the pattern"
     )
-    text = text.removesuffix(", found ").replace("String should match pattern", "expected a text of the pattern")
     return PLAIN.get(error["type"], text.replace("Input should be ", "expected ", 1))
 
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from shadowtime.replayer.campaign.cell_run import Figures
     from shadowtime.replayer.campaign.columns import Column
     from shadowtime.replayer.campaign.file import Campaign
+    from shadowtime.replayer.campaign.logs import find_logs
     from shadowtime.replayer.campaign.run import HERE, How, Replayed, replayed, write_files
     from shadowtime.replayer.campaign.tables import Figure, figure_of
 

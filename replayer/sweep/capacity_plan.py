@@ -86,6 +86,7 @@ class CapacityQuestion(NamedTuple):
     jobs: int | None
     oversized: Oversized
     requests: Requests
+    assumed_size: bool = False
 
     @property
     def step(self) -> int:
@@ -240,6 +241,8 @@ def plan_table(question: CapacityQuestion, target: Target, results: list[Capacit
         TableColumn("draws", "", [" ".join(_text(question, value) for value in result.values) for result in results]),
     ]
     what = f"largest load on {question.processors:,} processors" if question.of_load else "smallest machine, processors"
-    notes = [] if question.of_load else [f"the log has {question.processors:,} processors"]
+    size = f"{question.processors:,} processors"
+    stated = f"the log states no size; {size} are assumed" if question.assumed_size else f"the log has {size}"
+    notes = [] if question.of_load else [stated]
     policies = {"policy": [result.policy for result in results]}
     return FittedTable(f"{name}: {what}, for {target.text}", policies, columns, notes)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from shadowtime.replayer.reading_options import FirstJobs, RewrittenRequests, TooLarge
-from shadowtime.shared.cli import application, lasting_imports
+from shadowtime.shared.cli import application, lasting_imports, say
 
 
 def sweep(
@@ -55,12 +55,17 @@ def sweep(
 ) -> None:
     """Replay every configuration of a grid, and name the best under constraints. Finished replays are not repeated."""
     with lasting_imports():
-        from shadowtime.replayer.campaign import How, replayed, write_files
+        from shadowtime.replayer.arguments import Preparation, read_cluster
+        from shadowtime.replayer.campaign import How, find_logs, replayed, write_files
         from shadowtime.replayer.logs import BUNDLED
+        from shadowtime.replayer.simulation import Machine
         from shadowtime.replayer.sweep.grid_sweep import Constraint, Grid, campaign_of, print_sweep
     log = log or str(BUNDLED)
     chosen = campaign_of(Grid(log, policy, processors, load, copies, first, filter_, requests))
     how = How(Path(log), Path(), out=out, workers=workers, on=on, first=None, report=report, csv=csv, latex=None)
+    # The replays read the log in processes of their own, which report nothing.
+    (one,) = find_logs(chosen.model_copy(update={"logs": chosen.logs[:1]}), how.logs)
+    read_cluster(one.path, Preparation(one.processors, filter_, requests, first), say, Machine.name)
     done = replayed(chosen, how)
     write_files(done, how)
     print_sweep(done, Constraint(tail, user), show)

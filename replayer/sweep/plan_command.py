@@ -45,8 +45,8 @@ def plan(
         import orjson
         from rich.console import Console
 
-        from shadowtime.replayer.arguments import split_size
-        from shadowtime.replayer.logs import BUNDLED, prepare, read_trace
+        from shadowtime.replayer.arguments import report_left_out, split_size
+        from shadowtime.replayer.logs import BUNDLED, prepare, read_trace, size_note
         from shadowtime.replayer.sweep.capacity_plan import (
             CapacityQuestion,
             answers,
@@ -59,7 +59,10 @@ def plan(
     path, size = split_size(log or str(BUNDLED))
     trace = read_trace(Path(path), reading)
     workload = prepare(trace, size, limit=first, oversized=filter_, requests=requests)
-    question = CapacityQuestion(trace, workload.processors, of_load, copies, first, filter_, requests)
+    report_left_out(workload, (*trace.notes, size_note(trace, size, "LOG@PROCESSORS or --pools")), say)
+    question = CapacityQuestion(
+        trace, workload.processors, of_load, copies, first, filter_, requests, workload.assumed_size
+    )
     results = []
     for answer in answers(question, wanted, policy or ["easy", "best"]):
         results.append(answer)

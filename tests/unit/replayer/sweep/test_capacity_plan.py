@@ -120,3 +120,12 @@ def test_the_command_prints_a_table_and_a_sentence(path: Path, monkeypatch: pyte
         app, [str(path), "--target", "p90 wait <= 2h", "--policy", "easy", "--copies", "0", "--json"]
     )
     assert '"of": "processors"' in as_json.output
+
+
+def test_what_is_left_out_and_assumed_is_reported(path: Path, tmp_path: Path) -> None:
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("; Max")]
+    (log := tmp_path / "odd.swf").write_text("\n".join([*lines, "a b c", ""]))
+    shown = CliRunner().invoke(app, [str(log), "--target", "p90 wait <= 2h", "--copies", "0", "--policy", "easy"])
+    assert "odd: 1 of 301 rows cannot be read and is left out" in shown.stderr
+    assert "processors are assumed, the most that were held at one time" in shown.stderr
+    assert "the log states no size; " in shown.output

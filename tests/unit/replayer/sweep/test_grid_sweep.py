@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from shadowtime.replayer.api.sweeps import sweep
 from shadowtime.replayer.campaign.cell_run import carry_out_cell
@@ -12,10 +13,11 @@ from shadowtime.replayer.campaign.logs import find_logs
 from shadowtime.replayer.campaign.run import HERE, How, replayed, write_files
 from shadowtime.replayer.campaign.tables import Figure
 from shadowtime.replayer.logs.swf import write_swf
+from shadowtime.replayer.sweep.command_line import app
 from shadowtime.replayer.sweep.grid_sweep import Constraint, Grid, Point, campaign_of, print_sweep, winners
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.shared.errors import ShadowtimeError
-from tests.support.small_logs import generated
+from tests.support.small_logs import generated, job, write_log
 
 
 @pytest.fixture
@@ -109,3 +111,12 @@ def test_a_frame_has_a_row_for_each_replay(log: str) -> None:
     assert set(frame["processors"]) == {8, 16}
     with pytest.raises(ShadowtimeError, match="give the path"):
         sweep(generated(20), ["easy"])  # type: ignore[arg-type]
+
+
+def test_what_is_left_out_of_the_log_is_reported(tmp_path: Path) -> None:
+    log = write_log(tmp_path, job(1, user_id=1), job(2, processors=99))
+    shown = CliRunner().invoke(
+        app, [str(log), "--policy", "fcfs", "--processors", "4", "--out", str(tmp_path / "out"), "--workers", "1"]
+    )
+    assert shown.exit_code == 0
+    assert "skipped 1 jobs: 1 larger than the machine" in shown.stderr

@@ -504,7 +504,7 @@ def test_a_bound_of_the_queue_and_of_the_ensemble_is_shown() -> None:
 
 
 def test_too_many_pairs_are_refused(reader: MemoryReader) -> None:
-    with pytest.raises(Unanswerable, match="^110 pairs of a cluster and a queue; expected at most 100"):
+    with pytest.raises(Unanswerable, match=r"^110 pairs of a cluster and a queue; expected at most 100"):
         offered(reader, cluster=tuple(f"c{number}" for number in range(11)), queue=tuple(range(10)))
 
 
