@@ -1,5 +1,6 @@
 """The results of a comparison as a JSON document, for `--json` and for the report."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -37,17 +38,26 @@ def baseline_of(policies: Sequence[str], wanted: str | None = None) -> str:
     return wanted
 
 
-def plans_with(rows: Iterable[tuple[str, str, str]]) -> str:
-    """Return in words which run times policies plan with, from the name, predictor and adjustment of each.
+_BY_REQUESTS = re.compile(r"[(,]plan=requested[,)]")
 
-    >>> plans_with([("easy", "requested", "none"), ("tuned", "empirical(window=9)", "none")])
-    'easy plans with requests; tuned plans with predictions (empirical)'
+
+def plans_with(rows: Iterable[tuple[str, str, str, str]]) -> str:
+    """Return in words which run times policies plan with, from the name, SPEC, predictor and adjustment of each.
+
+    FCFS is left out: it plans nothing. The text is empty if no policy plans.
+
+    >>> plans_with([("easy", "easy", "requested", "none"), ("mine", "easy(weight=1)", "hmm(states=2)", "auto")])
+    'easy plans with requests; mine plans with predictions (hmm), adjusted (auto)'
+    >>> plans_with([("a", "fcfs(forecast=yes)", "hmm", "none"), ("b", "easy(plan=requested)", "hmm", "none")])
+    'b plans with requests'
     """
     names: dict[str, list[str]] = {}
-    for name, *specs in rows:
+    for name, policy, *specs in rows:
         predictor, adjustment = (parse(spec).name for spec in specs)
-        times = "requests" if predictor == "requested" else f"predictions ({predictor})"
-        names.setdefault(times if adjustment == "none" else f"{times}, adjusted ({adjustment})", []).append(name)
+        asked = predictor == "requested" or _BY_REQUESTS.search(policy)
+        times = "requests" if asked else f"predictions ({predictor})"
+        if policy.partition("(")[0] != "fcfs":
+            names.setdefault(times if adjustment == "none" else f"{times}, adjusted ({adjustment})", []).append(name)
     parts = [(", ".join(those), "plans" if len(those) == 1 else "plan", times) for times, those in names.items()]
     return "; ".join(f"{those} {verb} with {times}" for those, verb, times in parts)
 

@@ -61,7 +61,7 @@ def comparison_table(results: Sequence[RunResult], *, baseline: str | None = Non
         {"policy": names},
         columns,
         [
-            plans_with((name, *row.plan.configuration[1:]) for name, row in zip(names, rows, strict=True)),
+            *filter(None, [plans_with((name, *row.plan.configuration) for name, row in zip(names, rows, strict=True))]),
             replayed_by({name: row.compiled is not None for name, row in zip(names, rows, strict=True)}),
             *price,
         ],

@@ -51,8 +51,9 @@ def comparison(rows: Sequence[Row]) -> str:
         "Waits from submission to start. Geometric mean: of waits, each counted as at least 10 s. Slowdown: response "
         "time over run time, bounded at 10 s." + (" Bold: the best of its column." if len(rows) > 1 else "")
     )
-    planned = escape(plans_with((row["policy"], row["runtime"], row["adjustment"]) for row in rows))
-    caption += f" {planned[:1].upper()}{planned[1:]}."
+    keys = ("policy", "configuration", "runtime", "adjustment")
+    if planned := escape(plans_with(tuple(row[key] for key in keys) for row in rows)):
+        caption += f" {planned[:1].upper()}{planned[1:]}."
     heads = [f"{entry.heading}, {entry.unit}" if entry.unit else entry.heading for entry in columns.values()]
     return table(["policy", *heads], body, "Scores of each policy", caption)
 

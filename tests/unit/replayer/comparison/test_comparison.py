@@ -289,6 +289,13 @@ def test_tables_fit_and_keep_the_names(width: int) -> None:
     assert sorted(names) == ["best", "easy…1", "easy…2", "fcfs"]
 
 
+def test_only_policies_that_plan_are_said_to_plan() -> None:
+    text = " ".join(rendered(results_of("fcfs", "easy:plan=requested,runtime=last-two"), 100).split())
+    assert " easy… plans with requests replayed" in text
+    assert "predictions" not in text
+    assert "plan" not in rendered(results_of("fcfs"), 100)
+
+
 def test_the_legend_says_what_names_stand_for() -> None:
     """What was chosen comes first; typed between quotes it is the same policy."""
     results = results_of("cautious", "easy", "easy:adjustment=percentile(percentile=90)")

@@ -103,7 +103,14 @@ def test_the_table_agrees_with_json(comparison: tuple[dict[str, Any], str]) -> N
 
 def test_waits_that_differ_look_different() -> None:
     rows = [
-        {"policy": name, "runtime": "requested", "adjustment": "none", "killed": 0, **dict.fromkeys(COLUMNS, value)}
+        {
+            "policy": name,
+            "configuration": name,
+            "runtime": "requested",
+            "adjustment": "none",
+            "killed": 0,
+            **dict.fromkeys(COLUMNS, value),
+        }
         for name, value in (("a", 5760.0), ("b", 5725.0))
     ]
     shown = scores_table(rows)
