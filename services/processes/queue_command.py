@@ -67,7 +67,7 @@ def queue(
 
     settings = read_settings(context.args, "ask")
     start_logging(settings.log_format, "queue", logging.WARNING)
-    asked = {"cluster": cluster, "run": run, "user": getpass.getuser() if me else user, "queue": partition}
+    asked = {"cluster": cluster, "run": run, "user": _own_name() if me else user, "queue": partition}
 
     def shown(answer: "QueueAnswer") -> str:
         if json:
@@ -89,6 +89,14 @@ def queue(
     finally:
         if screen is not None:
             screen.leave()
+
+
+def _own_name() -> str:
+    """Return the name of the user who runs this. Raise `SettingsError` if there is none, as in some containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # an OSError since Python 3.13
+        raise SettingsError("--me: your user has no name on this machine; give it with --user NAME") from None
 
 
 async def _show(

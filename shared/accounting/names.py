@@ -90,13 +90,17 @@ def read_names(path: Path | None, key_file: Path | None) -> Names:
     message names the file.
     """
     names = Names(None if key_file is None else read_key(key_file))
-    if path is None or not path.exists():
+    if path is None:
         return names
     try:
+        if not path.exists():
+            return names
         if path.stat().st_size > MAX_SIZE:
             raise TraceError(f"{path}: a mapping of names has at most {MAX_SIZE:,} bytes; this file is larger")
         stored = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError) as error:
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
+    except orjson.JSONDecodeError as error:
         raise TraceError(f"{path}: not a mapping of names: {error}") from error
 
     check = stored.pop(CHECK, None) if isinstance(stored, dict) else None

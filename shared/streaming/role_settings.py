@@ -67,7 +67,9 @@ def read_file(path: Path) -> dict[str, str]:
         lines = read_private(path).decode().splitlines()
     except UntrustedFile as error:
         raise SettingsError(f"{path} is not read: {error}") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
         raise SettingsError(f"{path}: {error}") from None
 
     settings: dict[str, str] = {}

@@ -42,6 +42,8 @@ class Slurmrestd:
         try:
             self.user = bearer_token(options.rest_user or getpass.getuser())
             self._headers()
+        except (KeyError, OSError):  # of getuser: an OSError since Python 3.13
+            raise SettingsError("--rest-user: your user has no name on this machine; give it a name") from None
         except ValueError as error:
             raise SettingsError(f"--rest-user: {error}") from None
         except FollowError as error:

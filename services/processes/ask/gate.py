@@ -90,7 +90,9 @@ class Gate:
             raise SettingsError(f"{path}, {'.'.join(map(str, first['loc']))}: {in_plain_words(first)}") from None
         except UntrustedFile as error:
             raise SettingsError(f"{path} is not read: {error}") from None
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise SettingsError(f"{error.filename or path}: cannot be read: {error.strerror}") from None
+        except ValueError as error:
             raise SettingsError(f"{path}: {error}") from None
         if short := next((name for name, token in tokens.items() if len(token) < SMALLEST_TOKEN), None):
             raise SettingsError(

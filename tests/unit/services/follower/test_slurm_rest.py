@@ -273,3 +273,12 @@ def test_options_that_cannot_be_meant_are_refused(given: dict[str, Any], told: s
 def test_only_a_slurm_is_asked_through_slurmrestd() -> None:
     with pytest.raises(SettingsError, match="--rest does not apply to pbs"):
         FollowOptions(rest="unix:/run/s").require_only("pbs", ())
+
+
+def test_a_user_without_a_name_is_asked_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def getuser() -> str:
+        raise KeyError("getpwuid(): uid not found: 12345")
+
+    monkeypatch.setattr("getpass.getuser", getuser)
+    with pytest.raises(SettingsError, match=r"^--rest-user: your user has no name on this machine"):
+        slurmrestd.Slurmrestd(FollowOptions(rest="http://localhost:6820"))

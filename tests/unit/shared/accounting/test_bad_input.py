@@ -274,6 +274,7 @@ def test_hashes_stand_for_names_where_a_key_is_given(tmp_path: Path) -> None:
     assert "was written with a key" in refused(tmp_path, {}, names=names)
     names.write_text('{"user": {"eve": 7}}')
     assert "not a mapping of names" in refused(tmp_path, {}, names=names)
+    assert refused(tmp_path, {}, names=tmp_path).endswith(f"{tmp_path}: cannot be read: Is a directory")
 
 
 def test_jobs_that_sacct_cuts_off_at_its_window_are_noted(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_questions_about_others_are_refused() -> None:
         ("other = 1", "other"),
         ("sees = ", "Invalid value"),
         ("[portals.p]\ntoken_file = '{folder}/short'", "expected at least 16 characters"),
-        ("[portals.p]\ntoken_file = '{folder}/missing'", "No such file"),
+        ("[portals.p]\ntoken_file = '{folder}/missing'", "missing: cannot be read: No such file or directory$"),
         ("[portals.p]\ntoken_file = '{folder}/long'\norigins = ['ood.example.org/']", "expected an origin such as"),
         ("[portals.p]\ntoken_file = '{folder}/long'\n[portals.q]\ntoken_file = '{folder}/long'", "the same token"),
     ],

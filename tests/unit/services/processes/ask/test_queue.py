@@ -5,6 +5,7 @@ import csv
 from io import StringIO
 
 import pytest
+from typer.testing import CliRunner
 
 from shadowtime.services.pipeline import EXPLAINED
 from shadowtime.services.processes.ask.cluster_queue import ClusterQueues, QueueAnswer, QueueQuestion
@@ -13,8 +14,8 @@ from shadowtime.services.processes.ask.queue_text import SORTS, queue_csv, queue
 from shadowtime.services.processes.ask.why import Explanations, JobQuestion
 from shadowtime.services.processes.ask.words import WordReader
 from shadowtime.services.processes.live.page_data import PAGE, queue
-from shadowtime.services.processes.queue_command import ORDERS
-from shadowtime.shared.errors import Unanswerable
+from shadowtime.services.processes.queue_command import ORDERS, app
+from shadowtime.shared.errors import SettingsError, Unanswerable
 from shadowtime.shared.text.explanations import brief_of
 from tests.support.crowded import NAMES, Crowded
 from tests.support.memory_reader import MemoryReader
@@ -158,3 +159,16 @@ def test_every_order_sorts() -> None:
     assert first["size"].split()[3] == "400"
     assert first["user"].split()[1].startswith("a.name")
     assert first["job"].split()[0] == "311"
+
+
+@pytest.mark.parametrize("error", [KeyError("uid not found"), OSError("No username set")])
+def test_a_user_without_a_name_is_asked_for_one(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """A container may run as a user that it does not know."""
+
+    def getuser() -> str:
+        raise error
+
+    monkeypatch.setattr("getpass.getuser", getuser)
+    done = CliRunner().invoke(app, ["--me"])
+    assert isinstance(done.exception, SettingsError)
+    assert str(done.exception) == "--me: your user has no name on this machine; give it with --user NAME"
