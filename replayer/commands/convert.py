@@ -34,6 +34,8 @@ def header_of(workload: "Workload", note: str) -> dict[str, str]:
         "MaxNodes": str(workload.processors),
         "MaxProcs": str(workload.processors),
     }
+    if workload.assumed_size:
+        header["Note"] = "MaxProcs is the most that were held at one time; the converted log states no size"
     if workload.pools is not None:
         header |= {f"partition_number {at}": pool.name for at, pool in enumerate(workload.pools, 1)}
     return header | ({"UnixStartTime": str(workload.unix_start_time)} if workload.unix_start_time else {})

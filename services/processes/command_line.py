@@ -39,6 +39,9 @@ Allow = Annotated[
     ),
 ]
 
+OF_JOB = ("job", "cluster", "run")
+"""Parameters of a question about a job of the cluster."""
+
 ASK_EXAMPLES = """Ask about a job, from the state in Redis. No worker need run. Three examples:
 
   shadowtime ask --cluster mine --job 2754_12
@@ -256,8 +259,8 @@ def ask(
         raise SettingsError("--access needs --serve")
     start_logging(settings.log_format, "ask", logging.WARNING)
     several = max(len(cluster or ()), len(queue or ())) > 1
-    if several and (advise or job is not None or run is not None):
-        raise SettingsError("--advice, --job and --run accept one cluster and one queue, found several")
+    if several and (advise or job is not None or run is not None or pool is not None):
+        raise SettingsError("--advice, --job, --run and --pool accept one cluster and one queue, found several")
     question: dict[str, object] = {"job": job, "run": run, "processors": processors, "requested_time": requested_time}
     place = {"cluster": cluster, "queue": queue}
     question |= place if several else {name: texts[0] if texts else None for name, texts in place.items()}
@@ -266,7 +269,11 @@ def ask(
     more |= {"memory": memory, "gpus": gpus, "gpu_type": gpu_type}
     if not advise and (odd := next((name for name, value in more.items() if value is not None), None)):
         raise SettingsError(f"--{odd.replace('_', '-')} needs --advice")
-    if job is None:
+    if job is not None:
+        about_new = [name for name, value in question.items() if value is not None and name not in OF_JOB]
+        if odd := "advice" if advise else next(iter(about_new), None):
+            raise SettingsError(f"--{odd.replace('_', '-')} is about a new job, and --job about another; leave one out")
+    else:
         question |= more if advise else {"quantile": quantile, "confidence": confidence, "side": side}
     known = {name: value for name, value in question.items() if value is not None}
     once = explain_once if job is not None else advise_once if advise else offers_once if several else bound_once

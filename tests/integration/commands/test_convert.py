@@ -83,3 +83,11 @@ def test_the_place_is_said_once_as_a_word_or_as_an_option(tmp_path: Path) -> Non
     for words in ((), (tmp_path / "a.csv", "-o", tmp_path / "b.csv")):
         status, told = convert(BUNDLED, *words)
         assert (status, told.strip()) == (2, "error: expected the output file once, as OUT or as --output OUT")
+
+
+@pytest.mark.parametrize("size", ["", "@8"])
+def test_an_assumed_size_is_noted(tmp_path: Path, size: str) -> None:
+    (log := tmp_path / "log.swf").write_text("1 0 0 100 4 -1 -1 4 100 -1 1 1 1 1 1 1 -1 -1\n")
+    assert convert(f"{log}{size}", tmp_path / "out.swf")[0] == 0
+    note = read_swf(tmp_path / "out.swf").header.get("Note")
+    assert (note is None) == bool(size)

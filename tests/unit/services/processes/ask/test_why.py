@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from typer.testing import CliRunner
 
 from shadowtime.services.pipeline import EXPLAINED
 from shadowtime.services.processes.ask.answers import Answers
@@ -12,7 +13,8 @@ from shadowtime.services.processes.ask.openapi import document
 from shadowtime.services.processes.ask.questions import read_as
 from shadowtime.services.processes.ask.routes import application
 from shadowtime.services.processes.ask.why import COLUMNS, Explanations, JobQuestion, Why, why_text
-from shadowtime.shared.errors import Unanswerable
+from shadowtime.services.processes.command_line import app
+from shadowtime.shared.errors import SettingsError, Unanswerable
 from tests.support.memory_reader import MemoryReader
 from tests.support.waiting_runs import EVENTS, submitted, write
 
@@ -99,3 +101,18 @@ def test_the_document_tells_of_it() -> None:
     described = document()["paths"]["/why"]["get"]
     assert [each["name"] for each in described["parameters"]] == ["cluster", "job", "run"]
     assert {"Why", "Ahead", "Endings", "Sooner"} <= document()["components"]["schemas"].keys()
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--job", "5", "--processors", "4"], "--processors is about a new job, and --job about another"),
+        (["--job", "5", "--advice"], "--advice is about a new job, and --job about another"),
+        (["--job", "5", "--partition", "gpu"], "--queue is about a new job, and --job about another"),
+        (["--cluster", "other", "--pool", "fat"], "--advice, --job, --run and --pool accept one cluster"),
+    ],
+)
+def test_options_of_another_question_are_refused(words: list[str], complaint: str) -> None:
+    done = CliRunner().invoke(app, ["ask", "--cluster", "mine", *words])
+    assert isinstance(done.exception, SettingsError)
+    assert str(done.exception).startswith(complaint)
