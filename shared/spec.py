@@ -232,6 +232,8 @@ class Registry(Generic[Made]):
             return model.model_validate(spec.keys)
         except ValidationError as error:
             raise wrong_key(f"{self.kind} {spec.name!r}", error) from None
+        except SettingsError as failure:
+            raise SettingsError(f"{self.kind} {spec.name!r}: {failure}") from None
         except Exception as failure:  # a plug-in's validator may raise anything
             what = f"{type(failure).__name__}: {truncate(str(failure))}"
             raise SettingsError(f"{self.kind} {spec.name!r}: its settings failed: {what}") from failure

@@ -26,7 +26,7 @@ def keys_of(text: str) -> dict[str, str]:
     >>> keys_of("(weight_age=1000,qos=1:0:1000)")
     {'weight_age': '1000', 'qos': '1:0:1000'}
     """
-    return dict(parse(f"site{text}").keys)
+    return {} if text == "()" else dict(parse(f"site{text}").keys)
 
 
 def inline(text: str) -> str:
@@ -67,6 +67,8 @@ def spelled(keys: dict[str, object]) -> str:
         raise ValueError(f"{len(keys)} keys; a SPEC has at most {MAX_KEYS}")
     parts = []
     for key, value in keys.items():
+        if not key.isidentifier():
+            raise ValueError(f"{truncate(key, QUOTED)!r}: expected a key such as weight_age")
         if isinstance(value, list):
             rows = [row for row in value if isinstance(row, list)]
             if len(rows) < len(value):

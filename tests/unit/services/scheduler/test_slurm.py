@@ -217,6 +217,7 @@ def test_the_rhythm_goes_on_while_nobody_is_asked() -> None:
         ("partitions=1:x:1", "whole numbers"),
         ("site=/nowhere", "site /nowhere: cannot be read: No such file"),
         ("site=(wait=1)", "unknown key 'wait'"),
+        ("site=(weight_age)", "policy 'slurm': 'weight_age' in 'site(weight_age)' is not of the form key=value"),
         ("bf_interval=0", "bf_interval=0"),
     ],
 )
@@ -241,6 +242,11 @@ def test_a_site_in_a_file_is_spelled_out_and_keys_beside_it_count_first(tmp_path
     }
 
 
+def test_a_site_may_have_all_defaults(tmp_path: Any) -> None:
+    (site := tmp_path / "site.toml").write_text("# not modelled: licences\n")
+    assert canonical("policy", f"slurm:site={site}") == canonical("policy", "slurm")
+
+
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
@@ -248,6 +254,7 @@ def test_a_site_in_a_file_is_spelled_out_and_keys_beside_it_count_first(tmp_path
         ("weight_age = 2025-01-01", "weight_age: expected a number"),
         ("fairshare = 'a,b'", "a parenthesis, comma, equals sign or space"),
         ("weight_age", "site.toml"),
+        ("'weight age' = 1", "'weight age': expected a key such as weight_age"),
     ],
 )
 def test_a_file_that_is_no_site_is_named(tmp_path: Any, text: str, wrong: str) -> None:
