@@ -203,8 +203,9 @@ def at_load(workload: Workload, load: float, *, recorded: bool = False) -> Workl
         raise SettingsError(
             f"load {load:g}: jobs start as recorded, so their submissions cannot move; leave the load out"
         )
-    instants = [words for name, words in INSTANTS.items() if name in workload.columns]
-    if workload.resized is not None:
+    columns = workload.columns
+    instants = [words for name, words in INSTANTS.items() if name in columns and (columns[name] != UNKNOWN).any()]
+    if workload.resized is not None and workload.resized.size:
         instants.append("size changes")
     if instants:
         raise SettingsError(

@@ -130,7 +130,9 @@ def test_load_is_refused_where_instants_would_stay() -> None:
         prepare(trace, load=0)
     with pytest.raises(SettingsError, match=r"^load 2: jobs start as recorded"):
         prepare(trace, load=2, recorded=True)
-    for own in (replace(trace, more={"left_time": np.array([-1])}), replace(trace, resized=np.array([[1], [5], [2]]))):
+    unknown = replace(trace, more={"left_time": np.array([-1])}, resized=np.empty((3, 0), dtype=np.int64))
+    assert len(prepare(unknown, load=2)) == 1  # an accounting file or table without such instants
+    for own in (replace(trace, more={"handed_in": np.array([0])}), replace(trace, resized=np.array([[1], [5], [2]]))):
         with pytest.raises(SettingsError, match="load 2: expected a log whose only times are submissions"):
             prepare(own, load=2)
         assert len(prepare(own)) == 1
