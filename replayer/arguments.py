@@ -58,6 +58,8 @@ class Preparation:
     sizes: Sizes = "requested"
     put_back: PutBack | None = None
     load: float = 1.0
+    size_options: str = "--processors, LOG@PROCESSORS or --pools"
+    """The options of the command that give the size of the machine, for the remark on a size that is assumed."""
 
 
 def read_clusters(
@@ -131,7 +133,7 @@ def _prepared(
         trace = read_trace(path, preparation.reading)
         if preparation.put_back is not None:
             trace = put_back(trace, preparation.put_back)
-        note = size_note(trace, processors, "--processors, LOG@PROCESSORS or --pools")
+        note = size_note(trace, processors, preparation.size_options)
         return prepare(trace, processors, **options), (*trace.notes, note)
     from shadowtime.replayer.logs import read_in_pieces  # here: few logs are read in pieces
 

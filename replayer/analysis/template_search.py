@@ -240,7 +240,7 @@ def write_templates(searches: Sequence[Search], output: Path, options: SearchOpt
 
 def write_found(one: Search, output: Path, options: SearchOptions) -> None:
     """Carry out one search, and write the best template set to a file. Raise as `write_templates` does."""
-    preparation = Preparation(jobs=options.jobs, requests=options.requests)
+    preparation = Preparation(jobs=options.jobs, requests=options.requests, size_options="LOG@PROCESSORS")
     cluster = read_cluster(one.trace, preparation, say, "closed" if one.policy else "recorded")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (

@@ -42,7 +42,10 @@ def check_schedule(
         from shadowtime.replayer.simulation import Machine
         from shadowtime.services.catalogue import configure, spelled_out
 
-    cluster = read_cluster(log, Preparation(processors, filter_, requests, jobs, sizes=sizes), say, Machine.name)
+    preparation = Preparation(
+        processors, filter_, requests, jobs, sizes=sizes, size_options="--processors or LOG@PROCESSORS"
+    )
+    cluster = read_cluster(log, preparation, say, Machine.name)
     theirs = read_starts(schedule, cluster.workload)
     plan = RunPlan(policy, cluster.name, cluster.workload, configure(policy))
     ours = starts_of(plan)

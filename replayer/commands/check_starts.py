@@ -47,7 +47,9 @@ def check_starts(
         from shadowtime.services.catalogue import configure
         from shadowtime.shared.formatting import duration
 
-    preparation = Preparation(None, filter_, "as-logged", jobs, reading=reading)
+    preparation = Preparation(
+        None, filter_, "as-logged", jobs, reading=reading, size_options="LOG@PROCESSORS or --pools"
+    )
     cluster = read_cluster(log, preparation, say, Machine.name)
     starts = real_starts(cluster.workload)
     of = np.arange(len(starts)) >= after * len(starts)

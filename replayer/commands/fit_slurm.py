@@ -45,7 +45,10 @@ def command(
         from shadowtime.shared.output import require_places, result_file
 
     require_places([output, reading.names], [split_size(log)[0], reading.pools, reading.names_key])
-    cluster = read_cluster(log, Preparation(None, filter_, "as-logged", jobs, reading=reading), say, Machine.name)
+    preparation = Preparation(
+        None, filter_, "as-logged", jobs, reading=reading, size_options="LOG@PROCESSORS or --pools"
+    )
+    cluster = read_cluster(log, preparation, say, Machine.name)
     workload = cluster.workload
     best = fit(workload, train, say)
     later = np.arange(len(workload)) >= len(workload) // 2

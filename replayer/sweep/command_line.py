@@ -65,7 +65,8 @@ def sweep(
     how = How(Path(log), Path(), out=out, workers=workers, on=on, first=None, report=report, csv=csv, latex=None)
     # The replays read the log in processes of their own, which report nothing.
     (one,) = find_logs(chosen.model_copy(update={"logs": chosen.logs[:1]}), how.logs)
-    read_cluster(one.path, Preparation(one.processors, filter_, requests, first), say, Machine.name)
+    preparation = Preparation(one.processors, filter_, requests, first, size_options="--processors or LOG@PROCESSORS")
+    read_cluster(one.path, preparation, say, Machine.name)
     done = replayed(chosen, how)
     write_files(done, how)
     print_sweep(done, Constraint(tail, user), show)

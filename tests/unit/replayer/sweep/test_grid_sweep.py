@@ -120,3 +120,9 @@ def test_what_is_left_out_of_the_log_is_reported(tmp_path: Path) -> None:
     )
     assert shown.exit_code == 0
     assert "skipped 1 jobs: 1 larger than the machine" in shown.stderr
+
+
+def test_an_assumed_size_is_reported_with_options_of_the_command(tmp_path: Path) -> None:
+    (log := tmp_path / "log.swf").write_text("1 0 0 100 4 -1 -1 4 100 -1 1 1 1 1 1 1 -1 -1\n")
+    shown = CliRunner().invoke(app, [str(log), "--policy", "fcfs", "--out", str(tmp_path / "out"), "--workers", "1"])
+    assert "give its size with --processors or LOG@PROCESSORS\n" in shown.stderr
