@@ -15,9 +15,10 @@ if TYPE_CHECKING:
         run_app,
         say,
     )
+    from shadowtime.shared.cli.endings import end_unwritten, end_with
     from shadowtime.shared.cli.fitted_table import FittedTable
     from shadowtime.shared.cli.logs import FewAMinute, start_logging
     from shadowtime.shared.cli.paths import ROOT
-    from shadowtime.shared.cli.start_up import end_unwritten, end_with, lasting_imports, run, write_on_any_terminal
+    from shadowtime.shared.cli.start_up import lasting_imports, run, write_on_any_terminal
 
 __getattr__ = lazy_exports(__name__)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import typer
 from rich.console import Console
 
-from shadowtime.shared.cli.start_up import end_unwritten
+from shadowtime.shared.cli.endings import end_unwritten
 from shadowtime.shared.errors import ShadowtimeError, first_of, in_plain_words
 from shadowtime.shared.quoting import one_line, quote
 

@@ -8,10 +8,12 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
 from typing import NoReturn
+
+from shadowtime.shared.cli.endings import end_with
 
 STREAM = {"aiohttp", "aiokafka", "faust", "prometheus_client", "pydantic_settings", "redis", "uvloop"}
 """Libraries that the extra `stream` installs."""
@@ -46,21 +48,6 @@ def _in_plain(error: UnicodeError) -> tuple[str, int]:
         raise error
     text = error.object[error.start : error.end].translate(PLAIN)
     return text.encode(error.encoding, "replace").decode(error.encoding), error.end
-
-
-def end_unwritten(error: OSError) -> NoReturn:
-    """Exit because standard output cannot be written: with status 0 if its reader has closed it, else 2."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discard buffered output
-    if isinstance(error, BrokenPipeError):
-        sys.exit(0)
-    end_with(f"standard output cannot be written: {error.strerror}")
-
-
-def end_with(reason: str) -> NoReturn:
-    """Exit with an error, also if standard error cannot be written."""
-    with suppress(OSError):
-        print(f"error: {reason}", file=sys.stderr)  # noqa: T201
-    sys.exit(2)
 
 
 def run(module: str) -> None:

@@ -42,10 +42,10 @@ def test_no_result_is_written_over_a_log(tmp_path: Path) -> None:
 
 
 def test_no_result_is_written_over_another_input(tmp_path: Path) -> None:
-    for name in ("pools", "names", "names_key"):
-        (place := tmp_path / "a.json").write_text("")
+    (place := tmp_path / "a.json").write_text("")
+    for reading in (Reading(pools=place), Reading(names=place), Reading(names_key=place)):
         with pytest.raises(SettingsError, match=r"is an input|two results have the same path"):
-            Targets(json=place).require_usable([], Reading(**{name: place}), one_run=True, side_by_side=False)
+            Targets(json=place).require_usable([], reading, one_run=True, side_by_side=False)
 
 
 def test_every_file_is_there_in_the_end_and_none_before(tmp_path: Path) -> None:
