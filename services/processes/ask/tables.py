@@ -2,6 +2,7 @@
 
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, RunTime
 from shadowtime.services.processes.ask.alternatives import Alternative
@@ -112,7 +113,8 @@ def answer_table(question: Question, answer: Answer) -> Table:
     if explained:
         table.add_column("why none")
     for place, wait_bound in enumerate(answer.bounds):
-        row = [_scope(wait_bound, question), wait_bound.grouping, _wait(wait_bound), str(wait_bound.observations)]
+        row: list[str | Text] = [_scope(wait_bound, question), wait_bound.grouping, _wait(wait_bound)]
+        row.append(str(wait_bound.observations))
         if any(outwaited.values()):
             row.append(_outwaited(outwaited.get(place), answer.waiting))
         table.add_row(*row, wait_bound.reason) if explained else table.add_row(*row)
@@ -120,14 +122,14 @@ def answer_table(question: Question, answer: Answer) -> Table:
     return table
 
 
-def _outwaited(count: int | None, waiting: int) -> str:
+def _outwaited(count: int | None, waiting: int) -> Text:
     """Return the cell with the number of waiting jobs that have waited longer than a bound.
 
     The number is red if it is at least the share `HIGH` of `waiting`. The cell of an unknown number (None) is `-`.
     """
     if count is None:
-        return "-"
-    return f"[red]{count:,}[/red]" if count >= HIGH * waiting else f"{count:,}"
+        return Text("-")
+    return Text(f"{count:,}", "red" if count >= HIGH * waiting else "")
 
 
 def ranges_table(answer: Answer) -> Table:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from io import StringIO
 from time import time as wall_clock
@@ -566,8 +567,9 @@ def test_a_bound_says_how_many_waiting_jobs_have_outwaited_it(reader: MemoryRead
     answer = ask(reader, run="kth/jam")
     assert (answer.bounds[0].bound, answer.outwaited, answer.waiting) == (4, (1,), 2)
     said = StringIO()
-    Console(file=said, width=120).print(answer_table(asked(), answer))
+    Console(file=said, width=120, markup=False).print(answer_table(asked(), answer))  # as the command prints it
     assert "outwaited, of 2 waiting" in said.getvalue()
+    assert re.search(r"│ +1 │\n", said.getvalue())
     assert "outwaited" not in str(answer_table(asked(), ask(reader, run="kth/old")).columns)
 
 
