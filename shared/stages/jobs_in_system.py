@@ -49,6 +49,10 @@ class RunningJob(NamedTuple):
         """Return the total time of its suspensions until `time`, in seconds."""
         return self.lost if self.suspended is None else self.lost + time - self.suspended
 
+    def ran(self, time: int) -> int:
+        """Return the seconds that it has run until `time`, without its suspensions."""
+        return max(0, time - moment(self.started) - self.stood_still(time))
+
     def changed(self, event: JobChanged) -> "RunningJob":
         """Return the job with its new processors, limit and GPUs of each type.
 

@@ -68,6 +68,7 @@ class RunningRow(NamedJob):
 
     processors: Count = Field(description="processors that it holds")
     started: Whole
+    ran: Whole = Field(description="seconds that it has run, without its suspensions")
     limit: Count | None = Field(description="seconds that it may run")
     expected_end: Whole | None = Field(description="when it ends as the policy expects; null if suspended or unknown")
     predicted: bool = Field(description="whether a prediction gives that end, not the limit")
@@ -173,18 +174,17 @@ def _running(
     for job, end, predicted in handler.running_jobs():
         if wanted(job.submitted):
             limit = job.started.limit or job.submitted.requested_time
-            started = moment(job.started)
-            elapsed = now - started - job.stood_still(now)
             rows.append(
                 construct_unchecked(
                     RunningRow,
                     **_of_job(job.submitted, words),
                     processors=job.started.processors,
-                    started=started,
+                    started=moment(job.started),
+                    ran=job.ran(now),
                     limit=limit,
                     expected_end=None if end is None else max(end, now),
                     predicted=predicted,
-                    used=None if not limit else round(elapsed / limit, 4),
+                    used=None if not limit else round(job.ran(now) / limit, 4),
                     suspended=job.suspended is not None,
                 )
             )

@@ -186,7 +186,7 @@ def _running_columns(answer: QueueAnswer, rows: Sequence[RunningRow], width: int
     return [
         *_names(rows, width),
         TextColumn("LIMIT", 50, [short(row.limit) for row in rows]),
-        TextColumn("RUN", 50, [short(now - row.started) for row in rows]),
+        TextColumn("RUN", 50, [short(row.ran) for row in rows]),
         TextColumn("USED", 80, ["-" if row.used is None else f"{100 * row.used:.0f} %" for row in rows]),
         TextColumn("END", 99, ["-" if row.expected_end is None else short(row.expected_end - now) for row in rows]),
         TextColumn(

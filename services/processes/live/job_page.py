@@ -46,8 +46,9 @@ def job_page(
             "submitted": story.job.since,
             "started": None if story.started is None else moment(story.started),
             "ended": None if story.ended is None else moment(story.ended),
+            "ran": _ran(view, story),
             "expected_end": None if (expected := story.expected_end(view.time)) is None else expected.end,
-            "limit": story.limit,
+            "limit": _limit_ends(view, story),
             "starts": _mark(view, story),
             "now": view.time,
         },
@@ -73,15 +74,15 @@ def headline(view: LiveView, story: Story) -> list[str]:
         return [f"It {LEFT[story.withdrawn.reason]} after it had waited for {waited}.{back}"]
 
     if started is not None:
-        expected, left = story.expected_end(now), None
+        expected = story.expected_end(now)
         if story.suspended:
             return [f"It is suspended, and does not hold its {procs(started.processors)} until it resumes."]
-        began = moment(started) + story.lost
-        sentences = [f"It has run for {duration(now - began)} on {procs(started.processors)}."]
-        if expected is not None and expected.predicted:
-            sentences.append(f"It is expected to end at {at(expected.end)}, in {duration(max(0, expected.end - now))}.")
+        ran = view.jobs.running[job.job_number].ran(now)
+        sentences = [f"It has run for {duration(ran)} on {procs(started.processors)}."]
+        if expected is not None and expected.predicted and expected.end > now:
+            sentences.append(f"It is expected to end at {at(expected.end)}, in {duration(expected.end - now)}.")
         if story.limit is not None:
-            left = began + story.limit - now
+            left = story.limit - ran
             sentences.append(
                 f"{duration(left)} of its {duration(story.limit)} are left." if left > 0 else "Its time is up."
             )
@@ -102,6 +103,22 @@ def _mark(view: LiveView, story: Story) -> int | None:
     """Return the expected start of a waiting job, as a second of the log; None if it is unknown."""
     starts = view.starts(story) if story.started is None and story.withdrawn is None else None
     return None if starts is None else starts.expected
+
+
+def _ran(view: LiveView, story: Story) -> int | None:
+    """Return the seconds that a job has run, without its suspensions; None before its start."""
+    if story.ended is not None:
+        return story.ended.run_time
+    return None if story.started is None else view.jobs.running[story.job.job_number].ran(view.time)
+
+
+def _limit_ends(view: LiveView, story: Story) -> int | None:
+    """Return when a job reaches its limit unless it is suspended again, as a second of the log; None if unknown."""
+    if story.started is None or story.limit is None:
+        return None
+    running = None if story.ended is not None else view.jobs.running[story.job.job_number]
+    stood_still = story.lost if running is None else running.stood_still(view.time)
+    return moment(story.started) + stood_still + story.limit
 
 
 def _story(view: LiveView, story: Story, machine: MachineMoment, *, named: bool) -> Iterator[tuple[int, str, str]]:
@@ -164,7 +181,7 @@ def _waiting_sentences(story: Story) -> Iterator[str]:
 def _predictions(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tuple[str, str, str, str]]:
     """Yield one row per prediction: its subject, the predicted value, the outcome so far, and a verdict."""
     ran, wait, now = None if story.ended is None else story.ended.run_time, story.wait, view.time
-    so_far = NOT_YET if story.started is None else f"has run {duration(now - moment(story.started))}"
+    so_far = NOT_YET if story.started is None else f"has run {duration(_ran(view, story))}"
     came = so_far if ran is None else duration(ran)
     if story.run_time is not None:
         yield "run time", duration(story.run_time), came, "" if ran is None else off(story.run_time - ran, "long")

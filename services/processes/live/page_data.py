@@ -141,11 +141,14 @@ def _waiting(view: LiveView, story: Story, sees: Sees, words: ClusterWords) -> d
 
 
 def _running(view: LiveView, story: Story) -> dict[str, Any]:
-    started, expected = view.jobs.running[story.job.job_number].started, story.expected_end(view.time)
+    """Return the row of a job that runs. It has run from `began`, without its suspensions, until now or `stopped`."""
+    execution, expected = view.jobs.running[story.job.job_number], story.expected_end(view.time)
+    started = execution.started
     return {
         "user": story.job.user_id,
         "processors": started.processors,
-        "started": moment(started),
+        "began": moment(started) + execution.lost,
+        "stopped": execution.suspended,
         "limit": story.limit,
         "end": None if expected is None else expected.end,
         "predicted": expected is not None and expected.predicted,

@@ -50,8 +50,7 @@ def queue_row(view: LiveView, story: Story, words: ClusterWords, sees: Sees = ev
     user, partition = words.name("user", job.user_id), words.name("partition", job.queue_number)
     started, processors = story.started, job.requested_processors
     if started is not None:
-        expected, began = story.expected_end(view.time), moment(started)
-        ran = max(0, view.time - began - story.lost)
+        expected, ran = story.expected_end(view.time), view.jobs.running[job.job_number].ran(view.time)
         return QueueRow(
             job=words.job(job.job_number),
             user=user,
@@ -60,8 +59,8 @@ def queue_row(view: LiveView, story: Story, words: ClusterWords, sees: Sees = ev
             processors=started.processors,
             limit=story.limit,
             since=at + job.since,
-            waited=max(0, began - job.since),
-            started=at + began,
+            waited=max(0, moment(started) - job.since),
+            started=at + moment(started),
             end=None if expected is None else at + expected.end,
             used=None if not story.limit else round(ran / story.limit, 4),
         )

@@ -180,6 +180,7 @@ class Stories(StageHandler):
         self.picture.end(ended, job, story.ranges)
         if envelope.adjustment is not None:
             story.adjustment = envelope.adjustment.outcome
+        story.lost = job.stood_still(moment(ended))
         story.end(ended)
         if not ended.requeued:
             self.count_ended += 1

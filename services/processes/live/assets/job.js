@@ -47,14 +47,14 @@ export function drawJob(data, number, state) {
 }
 
 function drawMarks(marks, clock, at) {
-  const {submitted, started, ended, expected_end: expected, limit, starts, now} = marks;
+  const {submitted, started, ended, ran, expected_end: expected, limit, starts, now} = marks;
   const bars = [["waited", submitted, started ?? now, started === null ? "has waited" : "waited"]];
-  if (started !== null) bars.push(["ran", started, ended ?? now, ended === null ? "has run" : "ran"]);
+  if (started !== null) bars.push(["ran", started, ended ?? now, ended === null ? "has run" : "ran", ran]);  // without suspensions
   if (at === "running" && expected !== null && expected > now) bars.push(["to-come", now, expected, "to its expected end"]);
   const ticks = [];
   if (ended === null) ticks.push(["now", now, "now"]);
   if (starts !== null && started === null) ticks.push(["by", starts, "expected to start"]);
-  if (started !== null && limit) ticks.push(["limit", started + limit, ended === null ? "its limit" : "its limit was"]);
+  if (limit !== null) ticks.push(["limit", limit, ended === null ? "its limit" : "its limit was"]);
   const last = Math.max(submitted + 1, ...bars.map(([, , end]) => end), ...ticks.map(([, second]) => second));
   const place = (second) => `${(100 * (Math.max(submitted, second) - submitted) / (last - submitted)).toFixed(2)}%`;
   keyed(find("bars"), [...bars, ...ticks.map(([name, second]) => [name, second, null])].map((entry) => [entry[0], entry]),
@@ -62,7 +62,7 @@ function drawMarks(marks, clock, at) {
       bar.style.setProperty("--from", place(start));
       if (end !== null) bar.style.setProperty("--to", place(end));
     });
-  const legend = bars.map(([name, start, end, what]) => [name, `${what} ${duration(end - start)}`, `${clock.short(start)} to ${clock.short(end)}`]);
+  const legend = bars.map(([name, start, end, what, seconds]) => [name, `${what} ${duration(seconds ?? end - start)}`, `${clock.short(start)} to ${clock.short(end)}`]);
   for (const [name, second, what] of ticks) legend.push([`tick ${name}`, what, clock.short(second)]);
   keyed(find("points"), legend.map((entry) => [entry[0], entry]), ([name]) => {
     const made = element("li");

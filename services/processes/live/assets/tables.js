@@ -85,11 +85,12 @@ export function drawRunning(state, clock) {
   const jobs = [...state.running].sort(([, one], [, other]) => (one.end ?? Infinity) - (other.end ?? Infinity));
   keyed(find("running"), jobs.map((entry) => [entry[0], entry]), () => row(...RUNNING), (line, [number, entry]) => {
     const [job, processors, ran, ends, left] = line.children;
-    const so_far = state.time - entry.started;
+    const so_far = Math.max(0, (entry.stopped ?? state.time) - entry.began);
     jobAndUser(job, state.run, number, entry.user);
     say(processors, count(entry.processors));
     lines(ran, [duration(so_far)], entry.trial && ["on trial", "faint"]);
-    if (entry.end === null) lines(ends, ["not known"]);
+    if (entry.stopped !== null) lines(ends, ["suspended"]);
+    else if (entry.end === null) lines(ends, ["not known"]);
     else if (entry.end < state.time) lines(ends, [`its limit, ${clock.short(entry.end)}, has passed`, "late"]);
     else lines(ends, [clock.short(entry.end)], [entry.predicted ? `in ${duration(entry.end - state.time)}` : "its limit", "faint"],
       entry.predicted && doubt(entry, "run_time", clock));

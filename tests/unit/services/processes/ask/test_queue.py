@@ -119,6 +119,18 @@ def test_the_text_fits(width: int) -> None:
     assert f"{len(answer.waiting)} waiting, 50 running" in lines[0]
 
 
+def test_the_time_that_a_job_has_run_is_the_share_of_its_limit() -> None:
+    """RUN had the suspensions of a job, and USED beside it had not."""
+    answer = asked(stored(Crowded()))
+    row = answer.running[0]
+    assert answer.running == tuple(
+        row for row in answer.running if row.limit and row.used == round(row.ran / row.limit, 4)
+    )
+    stopped = answer.replaced(waiting=(), running=(row.replaced(limit=36_000, ran=3_600, used=0.1, suspended=True),))
+    cells = queue_lines(stopped, 120)[-1].split()
+    assert cells[4:7] == ["10h", "1.0h", "10"]
+
+
 def test_an_interval_surrounds_what_is_expected() -> None:
     known = [row.starts for row in asked(stored(Crowded())).waiting if row.starts is not None and row.starts.expected]
     assert len(known) > 50

@@ -6,7 +6,7 @@ import pytest
 
 from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.services.catalogue import canonical, configure
-from shadowtime.services.processes.ask.words import ClusterWords
+from shadowtime.services.processes.ask.words import NO_WORDS, ClusterWords
 from shadowtime.services.processes.live.job_page import job_page
 from shadowtime.services.processes.live.page_data import matches, overview, queue
 from shadowtime.services.processes.live.queue_rows import queue_row
@@ -28,6 +28,7 @@ from shadowtime.shared.messages.envelope import (
     JobSubmitted,
     JobSuspended,
     JobWithdrawn,
+    SchedulingPoint,
 )
 from shadowtime.shared.messages.predictions import RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
 from shadowtime.shared.messages.reasons import Backfilled, FitsNow
@@ -181,7 +182,7 @@ def test_a_late_start_is_shown_at_the_time_when_it_happened() -> None:
     row, page = queue_row(view, view.stories[1], ClusterWords()), job_page(view, 1)
     assert page is not None
     assert (row.started, row.waited, row.used, page["marks"]["started"]) == (60, 60, 0.0833, 60)
-    assert overview(view)["running"][1]["started"] == 60
+    assert overview(view)["running"][1]["began"] == 60
     assert page["predictions"][0][:3] == ["request", "1.0 h", "has run 5.0 min"]
     assert [(date[-8:], what) for _, date, what in page["story"]][-1] == (
         "00:01:00",
@@ -358,6 +359,41 @@ def test_a_suspended_job_gives_its_place_and_gets_one_again() -> None:
     over = view_of(*RUNS, JobSuspended(time=600, job_number=1), JobEnded(time=700, job_number=1, run_time=600))
     assert overview(over)["busy"] == 0
     assert over.picture.rows.take(8) == view_of().picture.rows.take(8)
+
+
+def test_all_figures_of_a_running_job_leave_its_suspensions_out() -> None:
+    """The row of a job said 20 min of its hour were left, beside an end in 40 min; its page had both."""
+    stopped = JobSuspended(time=610, job_number=1, happened=600)
+    for resumed, now, ran in (((), 1500, 600), ((JobResumed(time=1800, job_number=1),), 2400, 1200)):
+        view = view_of(*RUNS, stopped, *resumed, SchedulingPoint(time=now))
+        row, page = overview(view)["running"][1], job_page(view, 1)
+        assert page is not None
+        assert (now if row["stopped"] is None else row["stopped"]) - row["began"] == ran
+        assert row["end"] is None if row["stopped"] else row["end"] - now == row["limit"] - ran
+        assert page["marks"]["ran"] == ran
+        assert page["marks"]["limit"] == now + 3600 - ran
+        assert ["request", "1.0 h", f"has run {ran // 60}.0 min", ""] in page["predictions"]
+        assert queue_row(view, view.stories[1], NO_WORDS).used == round(ran / 3600, 4)
+    ended = job_page(view_of(*RUNS, stopped, JobEnded(time=3000, job_number=1, run_time=600)), 1)
+    assert ended is not None
+    assert (ended["marks"]["ran"], ended["marks"]["limit"]) == (600, 2400 + 3600)
+
+
+def test_a_start_that_was_reported_late_has_one_time() -> None:
+    late = JobStarted(time=900, job_number=7, processors=1, limit=3600, happened=300)
+    asked = JobSubmitted(time=0, job_number=7, requested_processors=1, requested_time=3600)
+    view = view_of(asked, late, SchedulingPoint(time=1500))
+    row, page = queue_row(view, view.stories[7], NO_WORDS), job_page(view, 7)
+    assert page is not None
+    assert (row.started, row.waited, overview(view)["running"][7]["began"]) == (300, 300, 300)
+    assert page["marks"]["started"] == 300
+    assert (900, "0 d 00:05:00", "started on 1 proc, having waited 5.0 min") in page["story"]
+
+
+def test_a_job_past_its_limit_is_not_expected_to_end_before_now() -> None:
+    told = {"run_time": RunTimePrediction(point=9000.0, observations=5)}
+    view = view_of((RUNS[0], told), RUNS[1], SchedulingPoint(time=4000))
+    assert headline_of(view, 1)[1] == ["It has run for 1.1 h on 6 procs.", "Its time is up."]
 
 
 def test_a_job_that_changes_is_told_as_it_is_now() -> None:
