@@ -15,7 +15,7 @@ from aiohttp import web
 
 from shadowtime.services.processes.ask import NO_WORDS, ClusterWords, Gate, Problem, Viewer, WordReader, require_own
 from shadowtime.services.processes.live.job_page import job_page
-from shadowtime.services.processes.live.page_data import matches, names_in, queue, story_of
+from shadowtime.services.processes.live.page_data import matches, names_in, queue, running, story_of
 from shadowtime.services.processes.live.portals import allowed_origin, expected_answer, queue_answer
 from shadowtime.services.processes.live.queue_rows import Sees, everything, restricted, seen_by
 from shadowtime.services.processes.live.run_view import LiveView
@@ -305,7 +305,8 @@ class LivePage:
         state = self.state(run, words)
         if sees is everything or state["run"] != name:
             return state
-        state = restricted(state, view, sees, queue(view, 0, sees, words))
+        tables = {"queue": queue(view, 0, sees, words), "running": running(view, sees)}
+        state = restricted(state, view, sees, tables)
         return state | names_in(state, words)
 
     def state(self, run: str | None, words: ClusterWords = NO_WORDS) -> dict[str, Any]:

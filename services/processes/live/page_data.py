@@ -56,10 +56,12 @@ def overview(view: LiveView, words: ClusterWords = NO_WORDS) -> dict[str, Any]:
         "ended": view.count_ended,
         "mean_wait": view.wait / view.count_started if view.count_started else None,
         "longest_wait": view.longest_wait if view.count_started else None,
-        "longest_waiting": next((view.time - job.since for job in view.jobs.waiting.values()), None),
+        "longest_waiting": max((view.time - job.since for job in view.jobs.waiting.values()), default=None),
         "scores": None if scores is None else scores.model_dump(),
         "queue": queue(view, 0, words=words),
-        "running": {execution.job.job_number: _running(view, execution) for execution in view.next_to_end(PAGE)},
+        "running": running(view),
+        "seen": None,
+        "undrawn": _undrawn(len(view.jobs.running)),
         "decisions": {
             number: [
                 time,
@@ -120,13 +122,25 @@ def queue(
     view: LiveView, start: int, sees: Sees = everything, words: ClusterWords = NO_WORDS
 ) -> dict[int, dict[str, Any]]:
     """Return a page of the waiting jobs that are seen, from position `start` on."""
-    jobs = islice(filter(sees, view.waiting()), start, start + PAGE)
-    return {other.job.job_number: _waiting(view, other, sees, words) for other in jobs}
+    placed = ((place, story) for place, story in enumerate(view.waiting(), 1) if sees(story))
+    jobs = islice(placed, start, start + PAGE)
+    return {other.job.job_number: _waiting(view, other, place, sees, words) for place, other in jobs}
 
 
-def _waiting(view: LiveView, story: Story, sees: Sees, words: ClusterWords) -> dict[str, Any]:
+def running(view: LiveView, sees: Sees = everything) -> dict[int, dict[str, Any]]:
+    """Return the running jobs that are seen and are expected to end first."""
+    return {story.job.job_number: _running(view, story) for story in view.next_to_end(PAGE, sees)}
+
+
+def _undrawn(count: int) -> str:
+    return f"Only {MAX_BLOCKS:,} of {count:,} running jobs are drawn." if count > MAX_BLOCKS else ""
+
+
+def _waiting(view: LiveView, story: Story, place: int, sees: Sees, words: ClusterWords) -> dict[str, Any]:
+    """Return the row of a job that waits. `place` is left out where all jobs are seen: then it is that in the table."""
     job, starts = story.job, view.starts(story)
-    return {
+    placed = {} if sees is everything else {"place": place}
+    return placed | {
         "user": job.user_id,
         "processors": job.requested_processors,
         "asks": job.requested_time,

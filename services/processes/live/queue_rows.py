@@ -1,6 +1,6 @@
 """Rows of waiting and running jobs with the names of their cluster, without jobs that a visitor does not see."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import Field
@@ -120,18 +120,20 @@ def seen_by(viewer: Viewer, view: LiveView, words: ClusterWords) -> Sees:
     return lambda story: story.job.user_id == number or story.job.group_id in accounts
 
 
-def restricted(state: dict[str, Any], view: LiveView, sees: Sees, rows: dict[int, dict[str, Any]]) -> dict[str, Any]:
+def restricted(state: dict[str, Any], view: LiveView, sees: Sees, tables: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state of a page without the rows of jobs that are not seen. Sums over all jobs stay.
 
-    Only the names that `names_in` returns for the restricted state may be shown.
+    `tables` has the seen rows of `queue` and `running`. `seen` counts the jobs of both that are seen. Only the names
+    that `names_in` returns for the restricted state may be shown.
     """
 
     def known(number: object) -> bool:
         return isinstance(number, int) and number in view.stories and sees(view.stories[number])
 
     return state | {
-        "queue": rows,
-        "running": {number: row for number, row in state["running"].items() if known(number)},
+        **tables,
+        "seen": {"waiting": sum(map(sees, view.waiting())), "running": sum(map(sees, view.running()))},
+        "undrawn": "Jobs that you may not see are not drawn.",
         "decisions": {number: row for number, row in state["decisions"].items() if known(row[1])},
         "blocks": {key: row for key, row in state["blocks"].items() if known(row[0])},
         "planned": [row for row in state["planned"] if known(row[0])],

@@ -1,7 +1,7 @@
 """The live page's view of one run: its machine, its waiting and running jobs, and the next start."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from heapq import nsmallest
 from itertools import islice
@@ -112,9 +112,9 @@ class LiveView(Stories):
         starts = self.starts(story)
         return Head(story, None if starts is None else starts.expected)
 
-    def next_to_end(self, count: int) -> list[Story]:
-        """Return the running jobs that are expected to end first."""
-        return nsmallest(count, self.running(), key=lambda job: now_or_later(job, self.time))
+    def next_to_end(self, count: int, sees: Callable[[Story], bool]) -> list[Story]:
+        """Return the running jobs that are seen and are expected to end first."""
+        return nsmallest(count, filter(sees, self.running()), key=lambda job: now_or_later(job, self.time))
 
     def planned(self, head: Head | None) -> list[Planned]:
         """Return the next future starts. The list is empty if more than `MAX_RUNNING` jobs run."""

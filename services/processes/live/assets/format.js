@@ -10,6 +10,23 @@ const TENTHS = new Intl.NumberFormat("en", {minimumFractionDigits: 1, maximumFra
 export const count = (value) => (known(value) ? WHOLE.format(value) : "–");
 export const percent = (share) => (known(share) ? `${(100 * share).toFixed(1)} %` : "–");
 
+// A share as a whole number of percent. Only exactly 0 and 1 are 0 % and 100 %.
+export function whole(share) {
+  const rounded = Math.round(100 * share);
+  if (rounded === 0 && share > 0) return "< 1 %";
+  return rounded === 100 && share < 1 ? "> 99 %" : `${rounded} %`;
+}
+
+// The shares of users in a machine's capacity, in processor seconds: each of `named`, then others together, then what is left.
+// `work` has the work of each user; it can exceed the capacity where the machine has shrunk.
+export function portions(work, named, capacity) {
+  const total = [...work.values()].reduce((sum, entry) => sum + entry, 0), all = Math.max(1, capacity, total);
+  const own = named.map((user) => [user, work.get(user) ?? 0]).sort(([, one], [, other]) => other - one);
+  const rest = total - own.reduce((sum, [, of]) => sum + of, 0);
+  return {named: own.map(([user, of]) => [user, whole(of / all)]), others: rest / all > 0.005 ? whole(rest / all) : null,
+    left: whole(Math.max(0, capacity - total) / all)};
+}
+
 export function duration(seconds) {
   if (!known(seconds)) return "–";
   if (seconds >= 3600) return `${TENTHS.format(seconds / 3600)} h`;

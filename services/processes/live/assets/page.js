@@ -2,7 +2,7 @@
 // under other policies, &advice=yes advice.
 import {ASKED, drawAdvice, fillForm, readForm} from "./advice.js";
 import {address, element, find, keyed, learn, link, say, show, style, tell} from "./dom.js";
-import {Clock, count, duration} from "./format.js";
+import {Clock, count, duration, whole} from "./format.js";
 import {drawFound, drawJob} from "./job.js";
 import {ask, question, Stream} from "./stream.js";
 import {drawStrip, whenChosen} from "./strip.js";
@@ -63,7 +63,7 @@ function drawConnection() {
   const state = stream.state, followed = state?.followed && !state.closed;
   const age = followed ? Date.now() / 1000 - state.unix_start - state.time : 0;
   const silent = state?.silent ?? null, old = silent !== null || age > OLD_SECONDS;
-  const why = silent ?? `the log is ${duration(age)} old: the follower is down, or behind`;
+  const why = silent ?? (state?.quarantined ? "the run has stopped" : null) ?? `the log is ${duration(age)} old: the follower is down, or behind`;
   say(find("connection"), !online ? "connection lost, trying again" : old ? why : "live");
   style(find("connection"), online && !old ? "live" : "lost");
   document.body.classList.toggle("old", old);
@@ -156,7 +156,8 @@ function drawRun(state, clock) {
   link(find("to-twin"), address(state.run, {twin: "yes"}), `Under other policies (${count(state.shadows)})`);
   show(find("to-twin"), state.shadows > 0);
   drawStrip(state);
-  if (from && from >= state.waiting) from = Math.max(0, Math.ceil(state.waiting / ROWS) - 1) * ROWS;
+  const waiting = state.seen?.waiting ?? state.waiting;
+  if (from && from >= waiting) from = Math.max(0, Math.ceil(waiting / ROWS) - 1) * ROWS;
   if (from === 0) drawWaiting(state, clock, 0, [...state.queue]);
   else also("queue", {run: state.run, from}, (answer) => { if (answer?.from === from) { learn(state.run, answer); drawWaiting(state, clock, from, answer.rows); } });
   drawRunning(state, clock);
@@ -179,10 +180,10 @@ function about(state) {
 function figures(state, clock) {
   const scores = state.scores, starting = state.processors - state.busy - state.free;
   const share = state.processors ? state.busy / state.processors : 0;
-  const next = [...state.running.values()].map((entry) => entry.end).filter((end) => end !== null && end >= state.time);
+  const next = state.seen ? [] : [...state.running.values()].map((entry) => entry.end).filter((end) => end !== null && end >= state.time);
   const bound = state.bounds.find((entry) => entry.grouping === "ensemble") ?? state.bounds[0];
   const all = [
-    ["processors busy", `${Math.round(100 * share)} %`, `${count(state.busy)} of ${count(state.processors)}, ${starting > 0 ? `${count(starting)} for starts, ` : ""}${count(state.free)} free`],
+    ["processors busy", whole(share), `${count(state.busy)} of ${count(state.processors)}, ${starting > 0 ? `${count(starting)} for starts, ` : ""}${count(state.free)} free`],
     ["jobs waiting", count(state.waiting), state.waiting ? `longest for ${duration(state.longest_waiting)}` : ""],
     ["jobs running", count(state.running_count), next.length ? `next end expected ${clock.short(Math.min(...next))}` : ""],
     ["mean wait", duration(scores ? scores.mean_wait : state.mean_wait), `longest ${duration(scores ? scores.max_wait : state.longest_wait)}, ${count(state.ended)} jobs ended`],

@@ -1,6 +1,6 @@
 // The machine over the last day and the next hours: processors of each user, idle processors, and the number of waiting jobs.
 import {address, element, find, jobId, keyed, say, userName} from "./dom.js";
-import {Clock, count, duration} from "./format.js";
+import {Clock, count, duration, portions} from "./format.js";
 
 const PAST = 86400, FUTURE = 6 * 3600, FARTHEST = 12 * 3600, LEAST = 2 * 3600;
 const QUEUE = 46, GAP = 14, AXIS = 20, LEFT = 44;
@@ -73,7 +73,8 @@ function paint() {
   const farthest = Math.max(0, ...state.planned.map(([, , end]) => end - now));
   const to = now + Math.min(FARTHEST, Math.max(FUTURE, 3 * 3600 * Math.ceil(farthest / 3 / 3600)));
   const blocks = [...state.blocks.values()];
-  const work = named(blocks, from, now);
+  const covered = Math.min(now, Math.max(from, state.covered_from));
+  const work = named(blocks, covered, now);
   const bottom = height - QUEUE - GAP - AXIS, right = width - 1;
   const rows = Math.max(1, state.processors, ...blocks.map(([, , , , , entry]) => (entry.length ? entry.at(-2) + entry.at(-1) : 0)));
   const x = (second) => LEFT + (right - LEFT) * (Math.min(to, Math.max(from, second)) - from) / (to - from);
@@ -125,7 +126,7 @@ function paint() {
   brush.lineTo(x(now), height - AXIS);
   brush.stroke();
   brush.textAlign = "left";
-  tellInWords(state, clock, work, from);
+  tellInWords(state, clock, work, covered);
 }
 
 function waitingJobs(brush, state, colour, {from, now, x, left, right, top, bottom}) {
@@ -168,31 +169,29 @@ function axis(brush, clock, colour, {from, to, x, height, width}) {
   }
 }
 
-function tellInWords(state, clock, work, from) {
-  const total = [...work.values()].reduce((sum, entry) => sum + entry, 0);
-  const covered = Math.max(from, state.covered_from);
-  const all = state.processors * Math.max(1, state.time - covered);
-  const named = [...users].map(([user, colour]) => [user, colour, work.get(user) ?? 0]).sort((one, other) => other[2] - one[2]);
-  const rest = total - named.reduce((sum, entry) => sum + entry[2], 0);
-  const share = (of) => `${Math.round(100 * of / Math.max(all, total))} %`;
-  const items = named.map(([user, colour, of]) => [`u${user}`, [user, state.palette[colour], share(of)]]);
-  if (rest / Math.max(all, total) > 0.005) items.push(["others", ["others", "var(--other)", share(rest)]]);
-  items.push(["idle", ["idle", "var(--idle)", share(Math.max(0, all - total))]]);
+const nameOf = (user) => (typeof user === "number" ? `user ${userName(user)}` : user ?? "user unknown");
+
+// The shares are of the time since `covered`, from which on the picture has all jobs.
+function tellInWords(state, clock, work, covered) {
+  const shares = portions(work, [...users.keys()], state.processors * Math.max(1, state.time - covered));
+  const items = shares.named.map(([user, share]) => [`u${user}`, [user, state.palette[users.get(user)], share]]);
+  if (shares.others !== null) items.push(["others", ["others", "var(--other)", shares.others]]);
+  items.push(["idle", [state.undrawn ? "idle or not drawn" : "idle", "var(--idle)", shares.left]]);
   keyed(find("legend"), items, () => {
     const made = element("li");
     made.append(element("span", "key"), element("a"));
     return made;
   }, (item, [user, colour, of]) => {
     item.firstChild.style.setProperty("--key", colour);
-    const is_user = typeof user === "number";
-    if (is_user) item.lastChild.setAttribute("href", address(state.run, {find: `user ${userName(user)}`}));
-    say(item.lastChild, `${is_user ? `user ${userName(user)}` : user === null ? "user unknown" : user}: ${of}`);
+    if (typeof user === "number") item.lastChild.setAttribute("href", address(state.run, {find: `user ${userName(user)}`}));
+    say(item.lastChild, `${nameOf(user)}: ${of}`);
   });
-  const words = `Processors in use over the last ${duration(state.time - from)}, and their expected use. ` +
-    items.map(([, [user, , of]]) => `${typeof user === "number" ? `user ${userName(user)}` : user}: ${of}`).join(", ");
+  const words = `Processors in use over the last ${duration(state.time - covered)}, and their expected use. ` +
+    items.map(([, [user, , of]]) => `${nameOf(user)}: ${of}`).join(", ");
   if (canvas.getAttribute("aria-label") !== words) canvas.setAttribute("aria-label", words);
-  const late = covered > Math.max(from, state.began) + 300 ? `Jobs that ended before ${clock.short(covered)} are not drawn, because there are too many. ` : "";
-  say(find("strip-note"), late);
+  const begins = Math.max(state.time - PAST, state.began);
+  const late = covered > begins + 300 ? `Jobs that ended before ${clock.short(covered)} are not drawn, because there are too many. ` : "";
+  say(find("strip-note"), late + state.undrawn);
 }
 
 function under(event) {

@@ -58,7 +58,7 @@ function starts(entry, state, clock) {
 export function drawWaiting(state, clock, from, rows) {
   keyed(find("queue"), [...rows].map((entry, at) => [entry[0], [...entry, at]]), () => row(...WAITING), (line, [number, entry, at]) => {
     const [place, job, processors, asks, expected, waited, start, why] = line.children;
-    say(place, count(from + 1 + at));
+    say(place, count(entry.place ?? from + 1 + at));
     jobAndUser(job, state.run, number, entry.user);
     say(processors, count(entry.processors));
     lines(asks, [duration(entry.asks)], entry.adjusted !== null && entry.adjusted !== entry.asks && [`adjusted ${duration(entry.adjusted)}`, "faint"],
@@ -70,10 +70,11 @@ export function drawWaiting(state, clock, from, rows) {
     sentence(why.firstChild, entry.why, state.run);
     say(why.lastChild, entry.site === null ? "" : `The site says: ${entry.site}`);
   });
-  const last = Math.min(from + rows.length, state.waiting);
-  const more = state.waiting > rows.length || from > 0;
-  say(find("which"), state.waiting === 0 ? "No job waits." : more ? `${count(from + 1)} to ${count(last)} of ${count(state.waiting)}` : "");
-  show(find("queue-table"), state.waiting > 0);
+  const all = state.seen?.waiting ?? state.waiting, seen = state.seen ? " that you may see" : "";
+  const last = Math.min(from + rows.length, all);
+  const more = all > rows.length || from > 0;
+  say(find("which"), all === 0 ? `No job${seen} waits.` : more ? `${count(from + 1)} to ${count(last)} of ${count(all)}${seen}` : "");
+  show(find("queue-table"), all > 0);
   show(find("pager"), more);
   find("before").disabled = from === 0;
   find("after").disabled = last >= state.waiting;
@@ -100,9 +101,9 @@ export function drawRunning(state, clock) {
     const used = entry.limit ? Math.min(1, so_far / entry.limit) : 0;
     left.lastChild.style.setProperty("--used", used.toFixed(3));
   });
-  const more = state.running_count - state.running.size;
-  say(find("more-running"), state.running_count === 0 ? "No job runs." : more > 0 ? `and ${count(more)} more, which are expected to end later` : "");
-  show(find("running-table"), state.running_count > 0);
+  const all = state.seen?.running ?? state.running_count, more = all - state.running.size;
+  say(find("more-running"), all === 0 ? `No job${state.seen ? " that you may see" : ""} runs.` : more > 0 ? `and ${count(more)} more, which are expected to end later` : "");
+  show(find("running-table"), all > 0);
 }
 
 export function drawDecisions(state, clock) {

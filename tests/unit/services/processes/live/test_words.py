@@ -7,11 +7,12 @@ import pytest
 
 from shadowtime.services.processes.ask.words import NO_WORDS, WordReader
 from shadowtime.services.processes.live.job_page import job_page
-from shadowtime.services.processes.live.page_data import matches, names_in, overview, queue, story_of
+from shadowtime.services.processes.live.page_data import matches, names_in, overview, queue, running, story_of
 from shadowtime.services.processes.live.queue_rows import everything, restricted
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.story import Story
 from shadowtime.shared.errors import StoreError
+from tests.support.crowded import Crowded
 from tests.support.named_runs import AGAIN, NAMES, OTHER, RUN, TASK, WORDS, runs
 
 
@@ -81,8 +82,38 @@ def test_names_of_hidden_jobs_are_not_sent(view: LiveView) -> None:
     assert story_of(view, "2754_12", sees, WORDS) is None
     assert matches(view, "alice", sees, WORDS)["count"] == 0
 
-    state = restricted(overview(view, WORDS), view, sees, queue(view, 0, sees, WORDS))
+    tables = {"queue": queue(view, 0, sees, WORDS), "running": running(view, sees)}
+    state = restricted(overview(view, WORDS), view, sees, tables)
     assert names_in(state, WORDS) == {"ids": {AGAIN: "311"}, "users": {8: "bob"}}
+    assert state["seen"] == {"waiting": 0, "running": 1}
+    assert "not drawn" in state["undrawn"]
+
+
+def test_who_sees_some_jobs_gets_their_places_and_own_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second of two waiting jobs was the first, and a job of one's own that ends late was none."""
+    monkeypatch.setattr("shadowtime.services.processes.live.page_data.PAGE", 1)
+    view = Crowded(waiting=5).runs.view("mine/live")
+    waiting, last = list(view.jobs.waiting), max(view.running(), key=lambda story: story.limit or 0)
+
+    def sees(story: Story) -> bool:
+        return story is last or story.job.job_number == waiting[3]
+
+    assert {number: row["place"] for number, row in queue(view, 0, sees).items()} == {waiting[3]: 4}
+    assert list(running(view, sees)) == [last.job.job_number]
+    assert "place" not in queue(view, 0)[waiting[0]]
+
+
+def test_the_longest_wait_is_of_any_job() -> None:
+    """It was that of the first in the log, but a job that arrived later can have waited longer."""
+    view = Crowded(waiting=120).runs.view("mine/live")
+    assert overview(view)["longest_waiting"] == max(view.time - job.since for job in view.jobs.waiting.values())
+
+
+def test_running_jobs_that_are_not_drawn_are_not_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = Crowded(waiting=5).runs.view("mine/live")
+    assert overview(view)["undrawn"] == ""
+    monkeypatch.setattr("shadowtime.services.processes.live.page_data.MAX_BLOCKS", 20)
+    assert overview(view)["undrawn"] == "Only 20 of 50 running jobs are drawn."
 
 
 class Away:
