@@ -93,7 +93,7 @@ ALERTS = (
     Alert(
         "shadowtime-quarantined",
         "A run is quarantined",
-        f"max by (stage) ({names.WORKER_QUARANTINED.name})",
+        f"sum by (stage) ({names.WORKER_QUARANTINED.name})",
         0.0,
         "0s",
         "Runs that stage {{ $labels.stage }} cannot continue: {{ $values.A }}. See dead-letters and /health for why.",

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shadowtime.dashboards.alerts import ALERTS
 from shadowtime.dashboards.panel_kinds import FEW, colours
 from shadowtime.dashboards.queries import MOST, worded
 from shadowtime.services.pipeline import STAGES
@@ -372,6 +373,21 @@ def test_classes_of_jobs_are_defined_where_they_are_used() -> None:
         if "shape" in query.expr and 'shape="all"' not in query.expr:
             (panel,) = (each for each in panels(boards()[query.board]) if each["title"] == query.panel)
             assert "Long jobs request more than 1.0 h, wide ones more than 8 processors" in panel["description"]
+
+
+def test_the_time_through_all_stages_is_that_of_the_last() -> None:
+    """With all stages in one histogram, answers of the first four hid one in fifty of the last that took minutes."""
+    (panel,) = (panel for panel in panels(boards()["home"]) if panel["title"] == "p99 of answers")
+    assert f'{{stage="{STAGES[-1].name}"}}' in panel["targets"][0]["expr"]
+
+
+def test_an_alert_states_the_figure_of_its_panel() -> None:
+    """Of two workers with one stopped run each, the alert said one run, and its panel two."""
+    found = {panel["title"]: panel["targets"] for panel in panels(boards()["health"]) if panel["type"] == "timeseries"}
+    stated = [alert for alert in ALERTS if "$values.A" in alert.summary and alert.panel in found]
+    assert {alert.uid for alert in stated} >= {"shadowtime-lag", "shadowtime-quarantined"}
+    for alert in stated:
+        assert alert.query.replace("max(", "sum(") in {target["expr"] for target in found[alert.panel]}, alert.uid
 
 
 def test_words_of_labels_are_quoted() -> None:
