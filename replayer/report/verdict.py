@@ -176,7 +176,7 @@ def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lo
     if comparison:
         whom += f"; {_worst_user(runs, base, lowest, comparison)}"
     if comparison and comparison.later:
-        whom += f", and {percent(comparison.later, '.0f')} of all jobs started later"
+        whom += f", and {percent(comparison.later, '.3g')} of all jobs started later"
     longest, shorter = duration(b["max_wait"]), duration(a["max_wait"])
     most = f"was {longest}, as under {a['policy']}" if longest == shorter else f"was {longest}, not {shorter}"
     beside = f"Compared with {a['policy']}, jobs under {b['policy']} waited {mean} on average"

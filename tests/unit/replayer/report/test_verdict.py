@@ -122,6 +122,12 @@ def test_the_worst_off_user_is_in_the_verdict() -> None:
     assert "no user has 20 jobs" in verdict(told, records)
 
 
+def test_a_small_share_of_later_jobs_is_not_0_percent() -> None:
+    told, records = faring(100, 900)
+    records[1].jobs.start_time[records[1].jobs.job_number == 7] += 200
+    assert "and 0.25 % of all jobs started later" in verdict(told, records)
+
+
 def test_a_predictor_that_is_worse_than_the_request_is_called_so() -> None:
     told = document(easy=(9.0, 90.0, 3600), fcfs=(19.0, 90.0, 3600))
     told["requests_as_run_times"] = {"jobs": 5, "mean_absolute_error": 4_680.0}
