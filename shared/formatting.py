@@ -34,6 +34,15 @@ def clock(second: int, unix_start: int = 0, today: int | None = None) -> str:
     return f"{int(day)} {MONTHS[int(month) - 1]} {time}"
 
 
+def utc_clock(second: int, unix_start: int) -> str:
+    """Return a second of a log as in `clock`, with the time zone if it is a date.
+
+    >>> utc_clock(93_784, 0), utc_clock(93_784, 843_436_800)
+    ('1 d 02:03:04', '24 Sep 02:03:04 UTC')
+    """
+    return clock(second, unix_start) + (" UTC" if unix_start else "")
+
+
 def duration(seconds: float | None) -> str:
     """Return a duration as text, in hours, minutes or seconds; "-" for None.
 

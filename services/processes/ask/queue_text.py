@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from shadowtime.services.processes.ask.cluster_queue import QueueAnswer, RunningRow, WaitingRow
 from shadowtime.services.processes.ask.questions import age_line
 from shadowtime.shared.bounds import MAX_TIME
-from shadowtime.shared.formatting import clock, duration
+from shadowtime.shared.formatting import clock, duration, utc_clock
 from shadowtime.shared.messages import StartOutlook
 from shadowtime.shared.output import csv_text
 from shadowtime.shared.quoting import one_line
@@ -61,7 +61,7 @@ def short(seconds: int | None) -> str:
 
 def queue_lines(answer: QueueAnswer, width: int, sort: str = "queue") -> list[str]:
     """Return the queue for people, in lines of at most `width` columns. `width` is at least 60."""
-    at = clock(answer.time, answer.unix_start)
+    at = utc_clock(answer.time, answer.unix_start)
     old = age_line(answer.log_age)
     age = "" if answer.log_age is None or old else f"; the log is {duration(answer.log_age)} old"
     counts = f"{len(answer.waiting):,} waiting, {len(answer.running):,} running"

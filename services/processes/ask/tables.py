@@ -7,7 +7,7 @@ from rich.text import Text
 from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, RunTime
 from shadowtime.services.processes.ask.alternatives import Alternative
 from shadowtime.services.processes.ask.questions import Answer, Offers, OffersQuestion, Question, age_line
-from shadowtime.shared.formatting import clock, duration, percent
+from shadowtime.shared.formatting import duration, percent, utc_clock
 from shadowtime.shared.messages import WaitBound
 from shadowtime.shared.quoting import one_line
 from shadowtime.shared.stages import HIGH
@@ -20,7 +20,7 @@ SHOWN = (0.5, 0.9)
 def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
     """Return the advice for people: lines about the job, and the table of alternatives."""
     states = ", ".join(
-        f"{state.stage} at {clock(state.time, state.unix_start)} (event {state.sequence})" for state in advice.as_of
+        f"{state.stage} at {utc_clock(state.time, state.unix_start)} (event {state.sequence})" for state in advice.as_of
     )
     lines = [
         f"cluster {one_line(advice.cluster)}, run {one_line(advice.run)}; state of {states}",
@@ -101,7 +101,7 @@ def answer_table(question: Question, answer: Answer) -> Table:
     starts += [YOUNG] if any(wait_bound.young for wait_bound in answer.bounds) else []
     cluster, run = one_line(answer.cluster), one_line(answer.run)
     table = Table(
-        title=f"cluster {cluster}, run {run}, at {clock(answer.time, answer.unix_start)}: {_stated(question)}",
+        title=f"cluster {cluster}, run {run}, at {utc_clock(answer.time, answer.unix_start)}: {_stated(question)}",
         caption="\n".join([*age_line(answer.log_age), *starts]),
     )
     for heading in ("queue", "grouping", "wait", "waits behind it"):

@@ -10,7 +10,7 @@ from shadowtime.services.processes.ask.answers import Answers
 from shadowtime.services.processes.ask.questions import JobId, RunName, age_line, log_age
 from shadowtime.services.processes.ask.words import ClusterWords, is_job_id
 from shadowtime.shared.errors import Unanswerable
-from shadowtime.shared.formatting import clock
+from shadowtime.shared.formatting import utc_clock
 from shadowtime.shared.messages import Explains, Explanation, FrozenModel
 from shadowtime.shared.quoting import one_line, quote
 from shadowtime.shared.stages import StageRun
@@ -98,7 +98,7 @@ def _explain(question: JobQuestion, run: str, words: ClusterWords, state: StageR
 
 def why_text(why: Why) -> str:
     """Return the answer for people, in lines of at most 80 columns."""
-    at = clock(why.time, why.unix_start)
+    at = utc_clock(why.time, why.unix_start)
     title = f"cluster {one_line(why.cluster)}, run {one_line(why.run)}, at {at}, after event {why.sequence:,}"
     lines = [line for sentence in (title, *why.sentences) for line in wrap(sentence, COLUMNS, subsequent_indent="  ")]
     return "\n".join(lines)

@@ -58,6 +58,6 @@ export class Clock {
 
   full(second) {
     const year = this.start ? ` ${new Date((this.start + second) * 1000).getUTCFullYear()}` : "";
-    return `${this.day(second)}${year} ${this.time(second, true)}`;
+    return `${this.day(second)}${year} ${this.time(second, true)}${this.start ? " UTC" : ""}`;
   }
 }

@@ -28,6 +28,13 @@ def test_only_all_is_100_percent_and_only_nothing_0() -> None:
     assert evaluated(f"{shares}.map(f.whole)") == shown
 
 
+def test_a_date_has_its_time_zone() -> None:
+    assert evaluated("[new f.Clock(843436800, 0).full(93784), new f.Clock(0, 0).full(93784)]") == [
+        "24 Sep 1996 02:03:04 UTC",
+        "1 d 02:03:04",
+    ]
+
+
 @pytest.mark.parametrize(
     ("work", "named", "capacity", "shown"),
     [
