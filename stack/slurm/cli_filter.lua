@@ -11,8 +11,8 @@ local PARTITION = nil                 -- the partition of jobs that name none
 local LIMIT = nil                     -- seconds that a job without --time may run; nil: no lines for such jobs
 local PATIENCE = 0.3                  -- seconds, all in all
 
-local NOT_DESCRIBED = {"begin", "constraint", "dependency", "exclusive", "gpus", "gpus-per-node", "gpus-per-task", "gres",
-  "hold", "licenses", "nodelist", "quiet", "reservation"}
+local NOT_DESCRIBED = {"begin", "clusters", "constraint", "dependency", "exclude", "exclusive", "gpus", "gpus-per-node",
+  "gpus-per-socket", "gpus-per-task", "gres", "hold", "licenses", "nodelist", "quiet", "reservation"}
 local UNSET = {["unset"] = true, ["invalid-context"] = true, ["Unknown"] = true, ["0"] = true, ["-2"] = true, [""] = true}
 
 local function value(options, name)
