@@ -38,6 +38,7 @@ class QueueRow(FrozenModel):
     site_reason: str = Field(default="", description="of a waiting job: why it waits, as the site's scheduler says")
     started: Whole | None = Field(default=None, description="of a running job")
     end: Whole | None = Field(default=None, description="of a running job: when it is expected to end")
+    predicted: bool = Field(default=False, description="whether a prediction gives that end, not the limit")
     used: float | None = Field(default=None, description="of a running job: share of its limit that it has run")
 
 
@@ -62,6 +63,7 @@ def queue_row(view: LiveView, story: Story, words: ClusterWords, sees: Sees = ev
             waited=max(0, moment(started) - job.since),
             started=at + moment(started),
             end=None if expected is None else at + expected.end,
+            predicted=expected is not None and expected.predicted,
             used=None if not story.limit else round(ran / story.limit, 4),
         )
     starts = view.starts(story)
