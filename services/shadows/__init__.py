@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         LiveShadows,
         StoredShadow,
         StoredShadowCache,
+        Twin,
         none_of,
         read,
         shadows_of,

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import TypeVar
 
 from aiohttp import web
 from pydantic import Field
 
-from shadowtime.services.processes.ask import Advice, AdviceQuestion, Advising, answering, without_traceback
-from shadowtime.services.shadows import LiveShadows
+from shadowtime.services.processes.ask import Advice, AdviceQuestion, Advising, WordReader, answering, without_traceback
+from shadowtime.services.shadows import LiveShadows, Twin
 from shadowtime.shared.errors import Unanswerable
 from shadowtime.shared.messages import FrozenModel
 from shadowtime.shared.streaming import Handler
@@ -55,20 +56,35 @@ class InTurn:
         self._turn.release()
 
 
-def asked(advises: Advising, shadows: LiveShadows) -> web.Application:
-    """Return the web application below `/ask/`. Errors have the same form as those of `ask --serve`."""
+SEES_ALL = ContextVar("sees_all", default=True)
+"""Whether the visitor whose question is answered sees all jobs."""
+
+
+def asked(advises: Advising, shadows: LiveShadows, names: WordReader | None = None) -> web.Application:
+    """Return the web application below `/ask/`. Errors have the same form as those of `ask --serve`.
+
+    `names` reads the names of users. Users are shown to visitors who see all jobs.
+    """
+    reader = names or WordReader()
     in_turn = InTurn()
 
     async def advice(question: AdviceQuestion) -> Advice:
         return await in_turn.answer(lambda: advises.advise(question))
 
-    async def twin(question: TwinQuestion) -> FrozenModel:
-        return await shadows.twin(question.cluster)
+    async def named(question: TwinQuestion) -> Twin:
+        answer = await shadows.twin(question.cluster)
+        words = await reader.latest(answer.cluster, answer.shadows[0].real)
+        known = {number: words.name("user", number) for number in sorted(answer.users())} if words.known else {}
+        return answer.replaced(names=known)
+
+    async def anonymous(question: TwinQuestion) -> Twin:
+        return (await shadows.twin(question.cluster)).without_users()
+
+    async def twin(request: web.Request) -> web.StreamResponse:
+        return await answering(TwinQuestion, named if SEES_ALL.get() else anonymous)(request)
 
     made = web.Application(middlewares=[_asked_again, without_traceback])
-    made.add_routes(
-        [web.get("/advice", answering(AdviceQuestion, advice)), web.get("/twin", answering(TwinQuestion, twin))]
-    )
+    made.add_routes([web.get("/advice", answering(AdviceQuestion, advice)), web.get("/twin", twin)])
     return made
 
 

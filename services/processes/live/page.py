@@ -14,6 +14,7 @@ import orjson
 from aiohttp import web
 
 from shadowtime.services.processes.ask import NO_WORDS, ClusterWords, Gate, Problem, Viewer, WordReader, require_own
+from shadowtime.services.processes.live.asked import SEES_ALL
 from shadowtime.services.processes.live.job_page import job_page
 from shadowtime.services.processes.live.page_data import matches, names_in, queue, running, story_of
 from shadowtime.services.processes.live.portals import allowed_origin, expected_answer, queue_answer
@@ -155,7 +156,9 @@ class LivePage:
     ) -> web.StreamResponse:
         try:
             if request.path.startswith("/ask/"):
-                require_own(self._viewer(request), request.query.get("user"))
+                viewer = self._viewer(request)
+                require_own(viewer, request.query.get("user"))
+                SEES_ALL.set(viewer.sees == "all")
             response = await handler(request)
         except web.HTTPException as error:
             response = web.Response(status=error.status, text=f"{error.reason}\n")

@@ -68,7 +68,7 @@ async def serve_live(
         advises = await stack.enter_async_context(advising(settings, reading_later, FOLLOWED))
         shadows = await stack.enter_async_context(shadows_of(settings))
         words = WordReader(await stack.enter_async_context(reading_later(settings, NAMES_OF)))
-        live = LivePage(LiveRuns(), asked(advises, shadows), gate, words)
+        live = LivePage(LiveRuns(), asked(advises, shadows, words), gate, words)
         waiting = asyncio.create_task(ended.wait())
         following = asyncio.create_task(follow(settings, live))
         looking = asyncio.create_task(look_for_shadows(live, shadows))

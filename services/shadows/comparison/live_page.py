@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
+from pydantic import Field
+
 from shadowtime.services.shadows.comparison.schema import Comparison
 from shadowtime.services.shadows.comparison.stored import STORE, StoredShadow, StoredShadowCache, none_of
 from shadowtime.services.shadows.comparison.text import MAX_USERS_SHOWN, SHAPES_MEAN, notes_of, verdict
@@ -26,11 +28,28 @@ class Beside(FrozenModel):
 
 
 class Twin(FrozenModel):
-    """A cluster compared with its shadows. The shadow with the greatest reduction of the mean wait comes first."""
+    """A cluster compared with its shadows. The shadow with the greatest reduction of the mean wait comes first.
+
+    `names` has the names of the users in the tables, by number; empty if no names are known.
+    """
 
     cluster: str
     classes_mean: str = SHAPES_MEAN
     shadows: tuple[Beside, ...]
+    names: Mapping[int, str] = Field(default_factory=dict)
+
+    def without_users(self) -> "Twin":
+        """Return the comparison without the tables of users, for visitors who do not see all jobs."""
+        hidden = {"users": ()}
+        shadows = (
+            shadow.replaced(compared=shadow.compared.model_copy(update=hidden), more_users=0) for shadow in self.shadows
+        )
+        return self.replaced(shadows=tuple(shadows), names={})
+
+    def users(self) -> set[int]:
+        """Return the numbers of the users in the tables."""
+        every = (user.user for shadow in self.shadows for user in shadow.compared.users)
+        return {number for number in every if number is not None}
 
 
 class LiveShadows:

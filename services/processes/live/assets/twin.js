@@ -28,7 +28,7 @@ function figures(data) {
 
 const of_class = (entry) => [entry.shape, count(entry.jobs), duration(entry.wait.real), duration(entry.wait.shadow),
   between(entry.wait_change, 100, 0, " %"), percent(entry.sooner.share), percent(entry.later.share), duration(entry.longest_wait.shadow)];
-const of_user = (entry) => [entry.others ? "others" : entry.user === null ? "unknown" : String(entry.user), count(entry.jobs), duration(entry.wait.real),
+const of_user = (entry, names) => [entry.others ? "others" : entry.user === null ? "unknown" : names[entry.user] ?? String(entry.user), count(entry.jobs), duration(entry.wait.real),
   duration(entry.wait.shadow), percent(entry.sooner), percent(entry.later), duration(entry.longest_wait.shadow)];
 
 function folded(summary, ...inner) {
@@ -69,7 +69,7 @@ function change(made, entry, state) {
   fill(classes.children[1], CLASSES(name), data.classes.map(of_class));
   say(classes.lastChild, entry.classes_mean);
   show(users, data.users.length > 0);
-  fill(users.children[1], USERS(name), data.users.map(of_user));
+  fill(users.children[1], USERS(name), data.users.map((user) => of_user(user, entry.names)));
   say(users.lastChild, entry.more_users ? `and ${count(entry.more_users)} more: shadowtime twin CLUSTER --json` : "");
 }
 
@@ -78,5 +78,5 @@ export function drawTwin(data, problem, state) {
   link(find("twin-back"), address(state.run), `${state.cluster} under ${state.name}`);
   say(find("twin-title"), `${state.cluster} under other policies`);
   say(find("twin-problem"), problem ? `${problem}${data ? " The figures are from an earlier answer." : ""}` : data ? "" : "Asking …");
-  keyed(find("twins"), (data?.shadows ?? []).map((entry) => [entry.run, {...entry, classes_mean: data.classes_mean}]), make, (made, entry) => change(made, entry, state));
+  keyed(find("twins"), (data?.shadows ?? []).map((entry) => [entry.run, {...entry, classes_mean: data.classes_mean, names: data.names}]), make, (made, entry) => change(made, entry, state));
 }

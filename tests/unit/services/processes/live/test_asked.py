@@ -1,7 +1,7 @@
 """What the page asks of Redis, over HTTP: as `ask --serve` answers, one question after the other, bounded."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -9,8 +9,10 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, RunTime
 from shadowtime.services.processes.ask.answers import Answers
+from shadowtime.services.processes.ask.gate import Gate, VisitorAccess
 from shadowtime.services.processes.ask.once import STAGE
 from shadowtime.services.processes.ask.routes import application
+from shadowtime.services.processes.ask.words import WordReader
 from shadowtime.services.processes.live.asked import MAX_ASKED, InTurn, asked
 from shadowtime.services.processes.live.page import LivePage
 from shadowtime.services.processes.live.view import LiveRuns
@@ -118,6 +120,35 @@ def test_the_twin_is_told(stored: Stored) -> None:
         assert [each.run for each in Twin.model_validate_json(await response.read()).shadows] == [BEST]
 
     visiting(stored.advising, visit)
+
+
+class Named:
+    async def read_words(self, run: str) -> Mapping[str, bytes]:
+        assert run == "kth/live"
+        return {"user:alice": b"7"}
+
+
+def test_the_twin_has_names_of_users_and_only_who_sees_all_jobs_gets_users(stored: Stored) -> None:
+    """Users were numbers, beside names on all other pages, and every visitor got them."""
+    access = VisitorAccess(sees="own", login_header="X-User", proxies=("127.0.0.1",), managers=("root",))
+
+    async def go() -> None:
+        reader = MemoryReader()
+        await keeping(reader, BEST, shadow(20))
+        below = asked(stored.advising, LiveShadows(StoredShadowCache(reader)), WordReader(Named()))
+        made = LivePage(LiveRuns(), below, Gate(access)).application()
+        async with TestClient(TestServer(made)) as client:
+            twins = []
+            for user in ("root", "alice"):
+                response = await client.get("/ask/twin", params={"cluster": "kth"}, headers={"X-User": user})
+                twins.append(Twin.model_validate_json(await response.read()))
+        (every,), (own,) = (twin.shadows for twin in twins)
+        assert (len(every.compared.users), every.more_users) == (20, 10)
+        assert (twins[0].names[7], twins[0].names[8]) == ("alice", "8")
+        assert (own.compared.users, own.more_users, twins[1].names) == ((), 0, {})
+        assert own.compared.all == every.compared.all
+
+    asyncio.run(go())
 
 
 class Slow:
