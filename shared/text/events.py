@@ -120,11 +120,18 @@ def sentences(envelope: Envelope, log: RunContext = UNKNOWN) -> Iterator[Sentenc
     elif isinstance(event, Decided):
         yield from _decisions(event, log)
     elif isinstance(event, CapacityChanged):
-        yield Sentence("capacity", None, f"the machine has {procs(event.processors)}")
+        yield Sentence("capacity", None, f"{_pool(event.pool, log)} has {procs(event.processors)}")
     elif isinstance(event, Rejected):
         yield Sentence("rejected", None, "an event is rejected", (plain(event.reason),))
     elif isinstance(event, ClusterClosed):
         yield Sentence("closed", None, "the run is over", tuple(_outcome(envelope)))
+
+
+def _pool(pool: int | None, log: RunContext) -> str:
+    """Return in words which part of the machine changed: `pool` counts from 0 and is None if it is the only one."""
+    if pool is None or (pool == 0 and len(log.pools) < 2):
+        return "the machine"
+    return f"pool {plain(log.pools[pool])}" if pool < len(log.pools) else f"pool number {pool + 1}"
 
 
 def chosen(bounds: Sequence[WaitBound]) -> WaitBound | None:
@@ -197,6 +204,8 @@ def _changes(changed: JobChanged) -> Iterator[str]:
         yield f"asks for {procs(changed.requested_processors)}"
     if changed.requested_time is not None:
         yield f"asks for {duration(changed.requested_time)}"
+    if changed.unlimited:
+        yield "asks for no limit"
     if changed.blocked is not None:
         yield "may not start for now" if changed.blocked else "may start"
     if changed.site_reason is not None:

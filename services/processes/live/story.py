@@ -244,10 +244,14 @@ class Trust:
         return {of: since for of, since in statistics.items() if since is not None}
 
     def words(self, unix_start: int) -> list[str]:
-        """Return up to `SHOWN` alarms in words: alarms of the whole cluster, then others, each group latest first."""
+        """Return up to `SHOWN` alarms in words: those of the whole cluster, then others, each group latest first.
+
+        If there are more, the last text says how many.
+        """
         alarms = sorted(self._alarms.values(), key=lambda alarm: (alarm.scope != "cluster", -alarm.since))
         words = (f"{describe_drift(alarm.of, alarm.what)}, of {whose(alarm.scope, alarm.number)}" for alarm in alarms)
-        return [
+        shown = [
             f"{what}, since {clock(alarm.since, unix_start)[:-9]}"
             for what, alarm in zip(words, alarms[:SHOWN], strict=False)
         ]
+        return shown + [f"{len(alarms) - SHOWN:,} more"] * (len(alarms) > SHOWN)

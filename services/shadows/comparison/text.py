@@ -42,7 +42,16 @@ def notes_of(name: str, compared: Comparison) -> Iterator[str]:
 
 
 def _jobs(count: int) -> str:
-    return f"{count:,} job is" if count == 1 else f"{count:,} jobs are"
+    return f"{_counted(count, 'job')} {'is' if count == 1 else 'are'}"
+
+
+def _counted(count: int, of: str) -> str:
+    """Return a number of things.
+
+    >>> _counted(1, "day"), _counted(1_200, "job")
+    ('1 day', '1,200 jobs')
+    """
+    return f"{count:,} {of}{'s' * (count != 1)}"
 
 
 def _waits(change: ConfidenceInterval) -> str:
@@ -108,7 +117,8 @@ def tables(
             )
             continue
         used = [compared.utilization.real, compared.utilization.shadow]
-        title = f"{cluster} beside {name}: {result.jobs:,} jobs of {compared.days:,} days"
+        counts = f"{_counted(result.jobs, 'job')} of {_counted(compared.days, 'day')}"
+        title = f"{cluster} beside {name}: {counts}"
         columns = [*_columns(result), shares("busy", used).unmarked()]
         yield FittedTable(title, {"run": [REAL_NAME, name]}, columns, notes)
         if classes:

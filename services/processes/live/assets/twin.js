@@ -61,7 +61,7 @@ function change(made, entry, state) {
   say(verdict, entry.verdict ?? "No day is compared yet: first, all jobs of the day must end on both machines.");
   const clock = new Clock(entry.unix_start, data.horizon ?? 0);
   const before = data.until === null ? "" : ` before ${clock.day(data.until)}`;
-  say(basis, data.all === null ? `Beside ${entry.real}.` : `Beside ${entry.real}: ${count(data.all.jobs)} jobs of ${count(data.days)} whole day${data.days === 1 ? "" : "s"}${before}; known up to ${clock.full(data.horizon)}${ago(entry, data, state)}`);
+  say(basis, data.all === null ? `Beside ${entry.real}.` : `Beside ${entry.real}: ${count(data.all.jobs)} job${data.all.jobs === 1 ? "" : "s"} of ${count(data.days)} whole day${data.days === 1 ? "" : "s"}${before}; known up to ${clock.full(data.horizon)}${ago(entry, data, state)}`);
   fill(all, FIGURES(name), figures(data));
   show(all, data.all !== null);
   keyed(notes, entry.notes.map((note) => [note, note]), () => element("li"), say);

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from shadowtime.shared.messages.decisions import Chosen, Kill, Start
 from shadowtime.shared.messages.envelope import (
+    CapacityChanged,
     ClusterOpened,
     Decided,
     Envelope,
@@ -43,6 +44,28 @@ from tests.support.strategies.events import EVENT_TYPES, envelopes
 def test_every_envelope_has_words_that_a_terminal_does_not_obey(envelope: Envelope) -> None:
     for each in sentences(envelope):
         assert str(each).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("pool", "pools", "words"),
+    [
+        (None, (), "the machine has 8 procs"),
+        (0, (), "the machine has 8 procs"),
+        (0, ("all",), "the machine has 8 procs"),
+        (0, ("cpu", "gpu"), "pool cpu has 8 procs"),
+        (1, ("cpu", "gpu"), "pool gpu has 8 procs"),
+        (1, (), "pool number 2 has 8 procs"),
+    ],
+)
+def test_a_change_of_a_pool_is_not_one_of_the_machine(pool: int | None, pools: tuple[str, ...], words: str) -> None:
+    """Of a cluster with 400 processors, of which a pool of 16 lost a node, it was said that "the machine has 8"."""
+    envelope = Envelope(run="r", sequence=1, event=CapacityChanged(time=60, processors=8, pool=pool))
+    assert list(map(str, sentences(envelope, RunContext(pools=pools)))) == [words]
+
+
+def test_a_job_whose_limit_is_lifted_asks_for_none() -> None:
+    envelope = Envelope(run="r", sequence=1, event=JobChanged(time=60, job_number=7, unlimited=True))
+    assert list(map(str, sentences(envelope))) == ["job 7 changes: asks for no limit"]
 
 
 @pytest.mark.parametrize(

@@ -423,6 +423,13 @@ def test_predictions_under_alarm_are_marked_until_they_hold_again() -> None:
     assert overview(view)["untrusted"] == []
 
 
+def test_alarms_that_are_not_listed_are_counted() -> None:
+    drift = Drift(of="run_time", what="longer", scope="user", number=0, since=0, share=0.5, most=0.2)
+    drifts = tuple(drift.model_copy(update={"number": number}) for number in range(14))
+    listed = overview(view_of((submitted(9, 1), {"drifts": drifts})))["untrusted"]
+    assert (len(listed), listed[-1]) == (13, "2 more")
+
+
 def test_why_it_waits_is_what_the_decisions_say() -> None:
     view = view_of(
         submitted(1, 8), JobStarted(time=0, job_number=1, processors=8), submitted(2, 8, 60), submitted(3, 8, 120)
