@@ -41,8 +41,15 @@ class ShapeExtremes:
             (self.later if later > 0 else self.sooner).add(abs(later))
 
     def medians(self, place: int) -> Sequence[float]:
-        """Return the median wait of a shape in the real cluster and in the shadow."""
-        return [wait.quantiles((0.5,))[0] for wait in self.waits[place]]
+        """Return the median wait of a shape in the real cluster and in the shadow, at most the longest wait.
+
+        >>> example = ShapeExtremes()
+        >>> example.add(ComparedJob(0, 1, 60, (1_200, 0), None))
+        >>> round(example.waits[ALL][0].quantiles((0.5,))[0]), example.medians(ALL)
+        (1211, [1200, 0.0])
+        """
+        both = zip(self.waits[place], self.longest[place], strict=True)
+        return [min(wait.quantiles((0.5,))[0], longest) for wait, longest in both]
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state."""
