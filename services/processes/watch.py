@@ -168,7 +168,9 @@ STYLES = {
 """Colours of sentences, by kind. Other kinds have no colour."""
 
 WIDEST = 16
-"""The maximum width, in characters, of the column with the cluster or run. It is as wide as the longest name so far."""
+"""The maximum width, in characters, of the column with the cluster or run. It is as wide as the longest name so far.
+
+A longer name has several lines: cut off, `mycluster/shadow/easy` would look like `mycluster/shadow/best`."""
 
 REPEATED = 60
 """Seconds in which advice on a job is shown once."""
@@ -251,7 +253,7 @@ class Sentences:
         self._widest = max(self._widest, *(min(cell_len(where), WIDEST) for _, where, _ in lines), 0)
         table = Table.grid(padding=(0, 1), expand=True)
         table.add_column(width=15, no_wrap=True, justify="right", style="dim")
-        table.add_column(width=self._widest, no_wrap=True, style="dim")
+        table.add_column(width=self._widest, overflow="fold", style="dim")
         table.add_column(ratio=1, overflow="fold")
         for when, where, entry in lines:
             table.add_row(when, Text(where), entry)

@@ -107,12 +107,30 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def cut_apart(texts: Sequence[str], most: int) -> list[str]:
+    """Return texts of at most `most` characters. Where the ends of names would be alike, their middles are left out.
+
+    >>> cut_apart(["gpu_a100_40g", "gpu_a100_80g"], 9), cut_apart(["partition_1", "gpu"], 9)
+    (['gpu_…_40g', 'gpu_…_80g'], ['partitio…', 'gpu'])
+    """
+    lines = list(map(one_line, texts))
+    for tail in (0, (most - 1) // 2, most - 1):
+        cuts = {line: line if len(line) <= most else _without_middle(line, most, tail) for line in lines}
+        if len(set(cuts.values())) == len(cuts):
+            return [cuts[line] for line in lines]
+    return [_cut(line, most) for line in lines]
+
+
+def _without_middle(text: str, most: int, tail: int) -> str:
+    return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
+
+
 def _names(rows: Sequence[WaitingRow] | Sequence[RunningRow], width: int) -> list[TextColumn]:
     job, user, partition = (16, 8, 9) if width < NARROW else (20, 16, 16)
     return [
-        TextColumn("JOB", 100, [_cut(row.job_id, job) for row in rows]),
-        TextColumn("USER", 90, [_cut(row.user, user) for row in rows], True),
-        TextColumn("PARTITION", 60, [_cut(row.partition, partition) for row in rows], True),
+        TextColumn("JOB", 100, cut_apart([row.job_id for row in rows], job)),
+        TextColumn("USER", 90, cut_apart([row.user for row in rows], user), True),
+        TextColumn("PARTITION", 60, cut_apart([row.partition for row in rows], partition), True),
         TextColumn("PROCS", 55, [str(row.processors) for row in rows]),
     ]
 
@@ -135,7 +153,7 @@ def _waiting_columns(answer: QueueAnswer, rows: Sequence[WaitingRow], width: int
             ["-" if one is None else _interval(until(one.earliest), until(one.latest)) for one in outlooks],
         ),
         TextColumn("95 %", 94, ["-" if one is None else until(one.by_95) for one in outlooks]),
-        TextColumn("REASON", 70, [_reason(row) for row in rows], True),
+        TextColumn("REASON", 70, cut_apart(list(map(_reason, rows)), 12), True),
         *_site_says(rows, width),
         TextColumn(
             "START AT",
@@ -151,14 +169,14 @@ def _waiting_columns(answer: QueueAnswer, rows: Sequence[WaitingRow], width: int
 
 def _reason(row: WaitingRow) -> str:
     if row.waits_for == "gpus" and row.gpu_type:
-        return _cut(row.gpu_type, 12)
+        return row.gpu_type
     return REASONS.get(row.waits_for, row.waits_for)
 
 
 def _site_says(rows: Sequence[WaitingRow], width: int) -> list[TextColumn]:
     """Return the column with the reasons that the site's own scheduler gives; none if it gives none."""
     most = 14 if width < NARROW else 30
-    cells = [_cut(row.site_reason, most) or "-" for row in rows]
+    cells = [text or "-" for text in cut_apart([row.site_reason for row in rows], most)]
     return [TextColumn("SITE SAYS", 56, cells, True)] if any(row.site_reason for row in rows) else []
 
 

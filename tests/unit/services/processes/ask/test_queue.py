@@ -131,6 +131,21 @@ def test_the_time_that_a_job_has_run_is_the_share_of_its_limit() -> None:
     assert cells[4:7] == ["10h", "1.0h", "10"]
 
 
+def test_two_names_do_not_look_alike() -> None:
+    """Partitions `gpu_a100_40g` and `gpu_a100_80g` were both `gpu_a100…` in 80 columns."""
+    answer = asked(stored(Crowded()))
+    one, other = answer.waiting[:2]
+    kinds = {"waits_for": "gpus", "place": 1}
+    rows = (
+        one.replaced(user="project-alpha-01", partition="gpu_a100_40g", gpu_type="nvidia_a100_40gb", **kinds),
+        other.replaced(user="project-alpha-02", partition="gpu_a100_80g", gpu_type="nvidia_a100_80gb", **kinds),
+    )
+    _, _, _, *shown = queue_lines(answer.replaced(waiting=rows, running=()), 80)[:6]
+    first, second = (line.split() for line in shown[1:3])
+    assert all(mine != its for mine, its in zip(first[1:3], second[1:3], strict=True)), shown
+    assert first[-1] != second[-1] or "…" not in first[-1], shown
+
+
 def test_an_interval_surrounds_what_is_expected() -> None:
     known = [row.starts for row in asked(stored(Crowded())).waiting if row.starts is not None and row.starts.expected]
     assert len(known) > 50

@@ -132,6 +132,15 @@ def test_two_runs_of_a_cluster_are_told_apart() -> None:
     ]
 
 
+def test_two_long_names_of_runs_are_told_apart() -> None:
+    """Both were `mycluster/shado…`."""
+    runs = [f"mycluster/shadow/{policy}" for policy in ("easy", "best", "wfp")]
+    shown = printed(*(envelopes(run, "mycluster")[6].to_bytes() for run in runs))
+    assert "…" not in shown
+    words = "".join(line[16:32] for line in shown.splitlines()).replace(" ", "")
+    assert all(run in words for run in runs[1:])  # the first is the only one so far, named by its cluster
+
+
 def test_sentences_of_one_job() -> None:
     shown = printed(*(each.to_bytes() for each in envelopes()), wanted=MessageFilter(job="1"))
     assert "submitted" in shown
