@@ -43,6 +43,15 @@ def utc_clock(second: int, unix_start: int) -> str:
     return clock(second, unix_start) + (" UTC" if unix_start else "")
 
 
+def counted(count: int, of: str) -> str:
+    """Return a number of things as text.
+
+    >>> counted(1, "day"), counted(0, "job"), counted(1_200, "job")
+    ('1 day', '0 jobs', '1,200 jobs')
+    """
+    return f"{count:,} {of}{'s' * (count != 1)}"
+
+
 def duration(seconds: float | None) -> str:
     """Return a duration as text, in hours, minutes or seconds; "-" for None.
 

@@ -11,7 +11,7 @@ from shadowtime.replayer.report.statistics import medians_of
 from shadowtime.replayer.report.tables import interval_cell
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.distributions import SHAPES, shape_of
-from shadowtime.shared.formatting import signed_duration
+from shadowtime.shared.formatting import counted, signed_duration
 from shadowtime.shared.statistics import Interval, mean_over_time
 
 
@@ -59,5 +59,5 @@ def whom_table(runs: Sequence[RunRecord], base: int) -> str:
         f"How much longer (+) or shorter (-) jobs wait than the same jobs under {first.plan.label}, on average, with "
         f"the 95 % confidence interval in brackets. {medians_of(first.plan.workload.columns)}: the medians."
     )
-    heads = ["policy", *(f"{group.shape} ({group.jobs:,} jobs)" for group in some)]
+    heads = ["policy", *(f"{group.shape} ({counted(group.jobs, 'job')})" for group in some)]
     return table(heads, body, "Who waits longer, who shorter", note)

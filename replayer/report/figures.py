@@ -12,7 +12,7 @@ from shadowtime.replayer.report.charts import PANEL, Chart, beside, dots, lines,
 from shadowtime.replayer.report.markup import bars, cell, escape, figure, table
 from shadowtime.replayer.report.statistics import by_class, medians_of, slowdowns, undominated
 from shadowtime.shared.distributions import SHAPES, shape_of
-from shadowtime.shared.formatting import duration, percent, slowdown
+from shadowtime.shared.formatting import counted, duration, percent, slowdown
 from shadowtime.shared.kernels import Integers
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
@@ -135,7 +135,10 @@ def by_shape(runs: Sequence[RunRecord]) -> str:
     if len(runs) == 1:
         groups, styles = [(names[0], [(shape, *bar[1:]) for shape, (bar,) in groups])], styles * len(SHAPES)
     drawn = "".join(bars(title, shown, styles, longest) for title, shown in groups)
-    head = ["policy", *(f"{shape} ({count:,} jobs)" for shape, count in zip(SHAPES, counts.tolist(), strict=True))]
+    head = [
+        "policy",
+        *(f"{shape} ({counted(count, 'job')})" for shape, count in zip(SHAPES, counts.tolist(), strict=True)),
+    ]
     rows = [
         [escape(name), *(cell(value, slowdown(value)) for value in row)]
         for name, row in zip(names, values, strict=True)

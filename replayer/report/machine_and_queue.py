@@ -10,7 +10,7 @@ from shadowtime.replayer.report.axes import Axis, linear, round_marks
 from shadowtime.replayer.report.charts import Chart, legend
 from shadowtime.replayer.report.day import Day, JobBar, means, processor_bars
 from shadowtime.replayer.report.markup import cell, escape, figure, table
-from shadowtime.shared.formatting import DAY, duration, percent
+from shadowtime.shared.formatting import DAY, counted, duration, percent
 from shadowtime.shared.kernels import Floats, Integers
 
 MAX_BARS = 1_000
@@ -140,7 +140,7 @@ def _marks(machine: int, top: int) -> list[tuple[float, str]]:
 
 def _day_caption(day: OneDay, machine: int) -> str:
     jobs, busy, waiting = len(day.running["job"]), day.busy.sum() / len(day.asked) / machine, day.waiting.mean()
-    ran = f"Under {day.policy} {jobs:,} jobs ran, {percent(busy, '.0f')} of the machine was busy"
+    ran = f"Under {day.policy} {counted(jobs, 'job')} ran, {percent(busy, '.0f')} of the machine was busy"
     return f"{ran}, and {waiting:,.1f} jobs waited on average."
 
 

@@ -20,6 +20,7 @@ from shadowtime.replayer.report.sections import own_word, who_decided
 from shadowtime.replayer.report.statistics import paired
 from shadowtime.replayer.report.verdict import baseline, contenders, limits, verdict
 from shadowtime.shared.chance import key_of
+from shadowtime.shared.formatting import counted
 
 STYLE = Path(__file__).with_name("style.css").read_text() + charts.STYLE
 MAX_IN_PAIRS = 5
@@ -92,7 +93,7 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
     drawn = _figures(rows, schedules, base) if ended else []
     parts = [
         f'<section aria-labelledby="cluster-{place}"><h2 id="cluster-{place}">{escape(document["cluster"])}</h2>'
-        f"<p>{document['jobs']:,} jobs on {document['processors']:,} processors"
+        f"<p>{counted(document['jobs'], 'job')} on {counted(document['processors'], 'processor')}"
         f"{', as they ran' if recorded else ''}. {_left_out(document)}</p>",
         _lacks(document),
         f'<p class="verdict">{escape(conclusion)} <small>{escape(limits(document))}</small></p>' if conclusion else "",

@@ -5,7 +5,7 @@ from typing import Any
 
 from shadowtime.replayer.presentation import words
 from shadowtime.replayer.report.markup import cell, escape, table
-from shadowtime.shared.formatting import clock, duration, percent, signed_duration
+from shadowtime.shared.formatting import clock, counted, duration, percent, signed_duration
 
 MOST = 10
 """Maximum number of rows in a table."""
@@ -42,7 +42,7 @@ def _changes(policy: str, portfolio: Row, unix_start: int) -> str:
         for change, end in zip(changes, ends, strict=True)
     ][-MOST:]
     count = len(changes) + portfolio["left_out"]
-    note = f"{policy} had {count:,} turn{'s' * (count != 1)} of its members" + (
+    note = f"{policy} had {counted(count, 'turn')} of its members" + (
         f"; the first {len(changes):,} are known" if portfolio["left_out"] else ""
     )
     if portfolio["left_out"]:  # the end of the last known change is unknown

@@ -7,7 +7,7 @@ from shadowtime.replayer.comparison import RunRecord, is_worse
 from shadowtime.replayer.report.affected_classes import groups
 from shadowtime.replayer.report.statistics import FEW, PairedDifferences, paired, worst_off
 from shadowtime.shared.chance import key_of
-from shadowtime.shared.formatting import duration, percent, slowdown
+from shadowtime.shared.formatting import counted, duration, percent, slowdown
 from shadowtime.shared.statistics import Interval
 
 Row = Mapping[str, Any]
@@ -191,7 +191,7 @@ def _worst_user(runs: Sequence[RunRecord], base: int, chosen: int, comparison: P
         return f"no user with {FEW} jobs waited longer by more than a minute on average"
     return (
         f"of the users with {FEW} jobs, {percent(comparison.users_worse)} waited longer by more than a minute on "
-        f"average, user {worst.user_id} most: {duration(worst.longer)} ({worst.jobs:,} jobs)"
+        f"average, user {worst.user_id} most: {duration(worst.longer)} ({counted(worst.jobs, 'job')})"
     )
 
 

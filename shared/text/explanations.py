@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from shadowtime.shared.formatting import clock, duration, percent
+from shadowtime.shared.formatting import clock, counted, duration, percent
 from shadowtime.shared.messages import (
     Ahead,
     Ending,
@@ -250,7 +250,7 @@ class _Words:
         names = "; ".join(self.ending(job, ends.time) for job in ends.named[:SHOWN])
         more = f"; and {ends.jobs - SHOWN:,} more" if ends.jobs > SHOWN else ""
         verb = "is" if ends.jobs == 1 else "are"
-        count = f"{ends.jobs:,} running job{'s' * (ends.jobs != 1)}"
+        count = counted(ends.jobs, "running job")
         first = f"For {who} to find room, {count} must end, which {verb} expected by {self.at(ends.time)}"
         yield f"{first}: {names}{more}."
         if ends.probability is not None and ends.probability < 1:
@@ -310,5 +310,5 @@ def ahead(ahead: Ahead, job_id: NamesJob = str) -> str:
     more = ", …" if ahead.jobs > SHOWN else ""
     asks = "requests" if ahead.jobs == 1 else "request"
     named = ", ".join(map(job_id, ahead.job_numbers[:SHOWN]))
-    jobs = f"{ahead.jobs:,} job{'s' * (ahead.jobs != 1)}"
+    jobs = counted(ahead.jobs, "job")
     return f"{start}: {jobs}, which {asks} {procs(ahead.processors)} in all: {named}{more}."

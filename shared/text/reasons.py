@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from shadowtime.shared.formatting import clock, duration, percent
+from shadowtime.shared.formatting import clock, counted, duration, percent
 from shadowtime.shared.messages import (
     Backfilled,
     ClusterOpened,
@@ -133,4 +133,4 @@ def procs(count: int) -> str:
     >>> procs(1), procs(1024)
     ('1 proc', '1,024 procs')
     """
-    return f"{count:,} proc{'s' * (count != 1)}"
+    return counted(count, "proc")

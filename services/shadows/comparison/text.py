@@ -5,7 +5,7 @@ from math import floor
 
 from shadowtime.services.shadows.comparison.schema import ClassResult, Comparison, ConfidenceInterval, Real
 from shadowtime.shared.cli import FittedTable
-from shadowtime.shared.formatting import clock, duration, percent
+from shadowtime.shared.formatting import clock, counted, duration, percent
 from shadowtime.shared.text import TableColumn, numbers, seconds, shares, times
 
 REAL_NAME = "real"
@@ -42,16 +42,7 @@ def notes_of(name: str, compared: Comparison) -> Iterator[str]:
 
 
 def _jobs(count: int) -> str:
-    return f"{_counted(count, 'job')} {'is' if count == 1 else 'are'}"
-
-
-def _counted(count: int, of: str) -> str:
-    """Return a number of things.
-
-    >>> _counted(1, "day"), _counted(1_200, "job")
-    ('1 day', '1,200 jobs')
-    """
-    return f"{count:,} {of}{'s' * (count != 1)}"
+    return f"{counted(count, 'job')} {'is' if count == 1 else 'are'}"
 
 
 def _waits(change: ConfidenceInterval) -> str:
@@ -117,7 +108,7 @@ def tables(
             )
             continue
         used = [compared.utilization.real, compared.utilization.shadow]
-        counts = f"{_counted(result.jobs, 'job')} of {_counted(compared.days, 'day')}"
+        counts = f"{counted(result.jobs, 'job')} of {counted(compared.days, 'day')}"
         title = f"{cluster} beside {name}: {counts}"
         columns = [*_columns(result), shares("busy", used).unmarked()]
         yield FittedTable(title, {"run": [REAL_NAME, name]}, columns, notes)

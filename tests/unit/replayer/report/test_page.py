@@ -247,6 +247,7 @@ def test_a_log_of_few_jobs_has_a_report_too(size: int) -> None:
     told, records = compared(generated(size))
     parsed(page([told], None, [records]))
     assert "nan" not in page([told], None, [records])
+    assert not re.search(r"\b1 (jobs|users|processors)\b", page([told], None, [records]))
 
 
 @pytest.mark.parametrize("spec", ["bmbp:side=lower", "bmbp:side=both", "bmbp", "bmbp:publish=ensemble"])
