@@ -3,6 +3,9 @@
 import numpy as np
 
 DAY = 86_400
+FAR = 180 * DAY
+"""Seconds from the current day beyond which a date has its year."""
+
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -16,12 +19,15 @@ def clock(second: int, unix_start: int = 0, today: int | None = None) -> str:
     unix_start
         Unix time of second 0; 0 if unknown.
     today
-        A second of the current day. A time on that day is returned without the day.
+        A second of the current day. A time on that day is returned without the day. A date that is more than `FAR` from
+        it has its year.
 
     >>> clock(93_784), clock(-1), clock(93_784, today=93_000)
     ('1 d 02:03:04', '-1 d 23:59:59', '02:03:04')
     >>> clock(93_784, 843_436_800), clock(93_784, 843_436_800, today=93_000)
     ('24 Sep 02:03:04', '02:03:04')
+    >>> clock(400 * DAY, 843_436_800, today=0)
+    '28 Oct 1997 00:00:00'
     """
     at = unix_start + second
     days, rest = divmod(at, DAY)
@@ -30,8 +36,9 @@ def clock(second: int, unix_start: int = 0, today: int | None = None) -> str:
         return time
     if not unix_start:
         return f"{days} d {time}"
-    _, month, day = str(np.datetime64(days, "D")).rsplit("-", 2)
-    return f"{int(day)} {MONTHS[int(month) - 1]} {time}"
+    year, month, day = str(np.datetime64(days, "D")).rsplit("-", 2)
+    of_year = f" {year}" if today is not None and abs(second - today) > FAR else ""
+    return f"{int(day)} {MONTHS[int(month) - 1]}{of_year} {time}"
 
 
 def utc_clock(second: int, unix_start: int) -> str:

@@ -1,5 +1,5 @@
 // Figures and times of the log as text for people.
-const DAY = 86400;
+const DAY = 86400, FAR = 180 * DAY;
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const known = (value) => value !== null && value !== undefined;
 const two = (value) => String(value).padStart(2, "0");
@@ -50,14 +50,15 @@ export class Clock {
     return seconds ? `${minute}:${two(rest % 60)}` : minute;
   }
 
-  // The date is left out if it is the present one.
+  year(second) { return this.start ? ` ${new Date((this.start + second) * 1000).getUTCFullYear()}` : ""; }
+
+  // The date is left out if it is the present one. It has its year if it is far away.
   short(second) {
-    const today = Math.floor((this.start + second) / DAY) === Math.floor((this.start + this.now) / DAY);
-    return today ? this.time(second) : `${this.day(second)} ${this.time(second)}`;
+    if (Math.floor((this.start + second) / DAY) === Math.floor((this.start + this.now) / DAY)) return this.time(second);
+    return `${this.day(second)}${Math.abs(second - this.now) > FAR ? this.year(second) : ""} ${this.time(second)}`;
   }
 
   full(second) {
-    const year = this.start ? ` ${new Date((this.start + second) * 1000).getUTCFullYear()}` : "";
-    return `${this.day(second)}${year} ${this.time(second, true)}${this.start ? " UTC" : ""}`;
+    return `${this.day(second)}${this.year(second)} ${this.time(second, true)}${this.start ? " UTC" : ""}`;
   }
 }

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from shadowtime.services.processes.live.page import PAGE
+from shadowtime.shared.formatting import DAY, clock
 
 
 def evaluated(expression: str) -> object:
@@ -26,6 +27,13 @@ def test_only_all_is_100_percent_and_only_nothing_0() -> None:
     shares = [0, 1e-4, 0.004, 0.006, 0.5, 0.994, 0.9996, 1]
     shown = ["0 %", "< 1 %", "< 1 %", "1 %", "50 %", "99 %", "> 99 %", "100 %"]
     assert evaluated(f"{shares}.map(f.whole)") == shown
+
+
+@pytest.mark.parametrize("start", [0, 843_436_800])
+@pytest.mark.parametrize("second", [60, 86_400, 100 * DAY, 400 * DAY, -400 * DAY])
+def test_a_date_far_away_has_its_year_here_and_in_python(start: int, second: int) -> None:
+    """A start that was expected in thirteen months looked like one of the next."""
+    assert evaluated(f"new f.Clock({start}, 0).short({second})") == clock(second, start, 0)[:-3]
 
 
 def test_a_date_has_its_time_zone() -> None:
