@@ -43,7 +43,7 @@ class ShadowtimeProgress(Configurable):
     """A mixin for spawners of batchspawner: `class Spawner(ShadowtimeProgress, SlurmSpawner)`."""
 
     shadowtime_url = Unicode(help="The live page, such as http://127.0.0.1:6080; empty: ask nothing.").tag(config=True)
-    shadowtime_cluster = Unicode(help="The cluster, as the follower calls it; empty: the newest run.").tag(config=True)
+    shadowtime_cluster = Unicode(help="The cluster, as the follower calls it; empty: the newest one.").tag(config=True)
     shadowtime_token_file = Unicode(help="File with the token of the portal; empty: no token.").tag(config=True)
     shadowtime_seconds = Float(10.0, help="Seconds between two questions, at least 1.").tag(config=True)
 

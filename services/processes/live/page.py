@@ -235,9 +235,12 @@ class LivePage:
         return self.runs.chosen(request.query.get("run"))
 
     def _required(self, request: web.Request) -> str:
-        """Return the run that an endpoint is about: `run`, else the followed run of `cluster`, else the newest."""
+        """Return the run that an endpoint is about: `run`, else the followed run of `cluster`, else the newest.
+
+        The newest followed run precedes all others: a shadow or a replay has jobs that do not wait in reality.
+        """
         cluster = request.query.get("cluster")
-        name = request.query.get("run", None if cluster is None else run_name(cluster, FOLLOWED))
+        name = request.query.get("run", self.runs.followed() if cluster is None else run_name(cluster, FOLLOWED))
         run = self.runs.chosen(name)
         if run is None:
             raise Unanswerable(404, "no such run is known" if name else "no run is known yet", "run" if name else None)

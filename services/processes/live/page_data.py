@@ -11,7 +11,7 @@ from shadowtime.services.processes.live.rows import MAX_BLOCKS
 from shadowtime.services.processes.live.run_stories import SIZES
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.story import Story
-from shadowtime.shared.messages import FOLLOWED, WaitBound, moment
+from shadowtime.shared.messages import WaitBound, moment
 from shadowtime.shared.stages import doubt_of
 from shadowtime.shared.text import NEUTRAL, OTHER_COLOURS, POLICY_COLOURS, range_rows
 
@@ -40,7 +40,7 @@ def overview(view: LiveView, words: ClusterWords = NO_WORDS) -> dict[str, Any]:
         "palette": OTHER_COLOURS,
         "predicts": {"runtime": opened.runtime, "adjustment": opened.adjustment, "wait_bound": opened.wait_bound},
         "obeyed": view.log.obeyed,
-        "followed": opened.mode == "recorded" and opened.name == FOLLOWED,
+        "followed": view.followed,
         "unix_start": view.log.unix_start,
         "began": opened.time,
         "time": view.time,

@@ -19,7 +19,7 @@ from shadowtime.services.processes.live.outlook import (
 from shadowtime.services.processes.live.run_stories import Stories
 from shadowtime.services.processes.live.story import Story
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.messages import ClusterOpened, Envelope, Explains, Explanation, StartOutlook
+from shadowtime.shared.messages import FOLLOWED, ClusterOpened, Envelope, Explains, Explanation, StartOutlook
 from shadowtime.shared.stages import expected_start
 from shadowtime.shared.text import NamesJob, brief_of, reasons_of
 
@@ -83,6 +83,11 @@ class LiveView(Stories):
         if self._explains is None or number not in self.jobs.waiting:
             return None
         return self._explains.explain(number, "", 0, brief=brief)
+
+    @property
+    def followed(self) -> bool:
+        """Whether the run follows a real cluster."""
+        return self.opened.mode == "recorded" and self.opened.name == FOLLOWED
 
     @property
     def remembered(self) -> int:

@@ -86,6 +86,10 @@ class LiveRuns:
             return name if name in self._runs else None
         return next(iter(self.names()), None)
 
+    def followed(self) -> str | None:
+        """Return the newest run that follows a cluster, open ones first; None if there is none."""
+        return next((name for name in self.names() if self.view(name).followed), None)
+
     def state(self, name: str | None, words: ClusterWords = NO_WORDS) -> dict[str, Any]:
         """Return the state of the page of a run, by default the first of `names`, with the list of all runs."""
         chosen_run = self.chosen(name)

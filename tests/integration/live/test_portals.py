@@ -12,7 +12,7 @@ import pytest
 from shadowtime.services.processes.ask.gate import Gate, Portal, VisitorAccess
 from shadowtime.services.processes.live.page import LivePage
 from shadowtime.services.processes.live.view import LiveRuns
-from shadowtime.shared.messages.envelope import Envelope
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope
 from shadowtime.shared.streaming.web.server import address_of, listening
 from tests.support.live_logs import log_of
 
@@ -157,6 +157,23 @@ def test_a_browser_shows_answers_to_listed_origins_only(log: list[Envelope]) -> 
         assert "Access-Control-Allow-Headers" not in headers or headers["Access-Control-Allow-Origin"] == ORIGIN
 
     asking(log, VisitorAccess(portals=PORTALS), ask)
+
+
+def test_a_followed_cluster_answers_before_newer_shadows_and_replays(log: list[Envelope]) -> None:
+    """A portal that named no cluster got jobs and starts of the shadow that was opened last."""
+    told: dict[str, Any] = {"time": 0, "processors": 8, "cluster": "mine"}
+    followed = ClusterOpened(mode="recorded", name="live", **told)
+    shadow = ClusterOpened(mode="closed", name="easy", **told)
+    opened = [
+        Envelope(run=run, cluster="mine", sequence=0, event=event)
+        for run, event in (("mine/live", followed), ("mine/shadow/easy", shadow))
+    ]
+
+    async def ask(page: LivePage, get: Get) -> None:
+        assert (await get("/queue"))[1]["run"] == "mine/live"
+        assert (await get(f"/queue?run={RUN}"))[1]["run"] == RUN
+
+    asking([opened[0], *log, opened[1]], None, ask)
 
 
 @pytest.mark.parametrize(
