@@ -8,7 +8,7 @@ from shadowtime.services.processes.live.page_data import overview
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.shared.bounds import MAX_JOBS_SHOWN
 from shadowtime.shared.errors import SequenceGap
-from shadowtime.shared.messages import ClusterOpened, Envelope
+from shadowtime.shared.messages import SHADOW, ClusterOpened, Envelope, run_name
 from shadowtime.shared.stages import SCORES, Stage, StageRun
 
 MAX_RUNS = 50
@@ -76,9 +76,17 @@ class LiveRuns:
         del self._opened[name]
 
     def names(self) -> list[str]:
-        """Return the names of the runs: open runs, then closed runs. In both, the latest opened comes first."""
+        """Return the names of the runs: open runs, open shadows, closed runs. The latest opened of each come first.
+
+        A shadow is opened after the cluster that it shadows, but is not the one to show first.
+        """
+
+        def order(name: str) -> tuple[bool, bool]:
+            view = self.view(name)
+            return view.closed, name.startswith(run_name(view.opened.cluster, SHADOW, ""))
+
         latest_first = sorted(self._runs, key=self._opened.__getitem__, reverse=True)
-        return sorted(latest_first, key=lambda name: self.view(name).closed)
+        return sorted(latest_first, key=order)
 
     def chosen(self, name: str | None) -> str | None:
         """Return the run to show: the run called `name`, by default the first of `names`. None if there is none."""

@@ -163,6 +163,15 @@ def test_of_those_that_go_on_the_run_that_began_last_comes_first_whichever_was_t
     assert runs.state("d")["run"] is None
 
 
+def test_a_cluster_comes_before_its_shadows() -> None:
+    """The page of a followed cluster was that of the shadow that was started last."""
+    runs = LiveRuns()
+    for name in ("old/live", "mine/live", "mine/shadow/easy", "mine/shadow/best"):
+        runs.push(opened(name, name.partition("/")[0]))
+    assert runs.names() == ["mine/live", "old/live", "mine/shadow/best", "mine/shadow/easy"]
+    assert shown(runs)["run"] == "mine/live"
+
+
 def test_so_many_runs_are_remembered_and_closed_ones_go_first() -> None:
     runs = LiveRuns()
     runs.push(opened("over"))
