@@ -15,7 +15,7 @@ from shadowtime.shared.formatting import clock, duration, percent
 from shadowtime.shared.messages import moment
 from shadowtime.shared.text import ADJUSTED, ENDS, LEFT, describe_start, procs
 
-NOT_YET = "not known yet"
+NOT_YET, HOLDS = "not known yet", "holds so far"
 PREDICTED = {"run time": "run_time", "request as adjusted": "adjustment", "forecast start": "forecast"}
 
 
@@ -46,6 +46,7 @@ def job_page(
             "submitted": story.job.since,
             "started": None if story.started is None else moment(story.started),
             "ended": None if story.ended is None else moment(story.ended),
+            "withdrawn": None if story.withdrawn is None else moment(story.withdrawn),
             "ran": _ran(view, story),
             "expected_end": None if (expected := story.expected_end(view.time)) is None else expected.end,
             "limit": _limit_ends(view, story),
@@ -181,7 +182,9 @@ def _waiting_sentences(story: Story) -> Iterator[str]:
 def _predictions(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tuple[str, str, str, str]]:
     """Yield one row per prediction: its subject, the predicted value, the outcome so far, and a verdict."""
     ran, wait, now = None if story.ended is None else story.ended.run_time, story.wait, view.time
+    gone = None if story.withdrawn is None else moment(story.withdrawn)
     so_far = NOT_YET if story.started is None else f"has run {duration(_ran(view, story))}"
+    so_far = "it did not start" if state_of(story) == "cancelled" else so_far
     came = so_far if ran is None else duration(ran)
     if story.run_time is not None:
         yield "run time", duration(story.run_time), came, "" if ran is None else off(story.run_time - ran, "long")
@@ -191,10 +194,12 @@ def _predictions(view: LiveView, story: Story, machine: MachineMoment) -> Iterat
     if story.adjusted is not None:
         verdict = "" if story.adjustment is None else ADJUSTED.get(story.adjustment, "as requested")
         yield "request as adjusted", duration(story.adjusted), came, verdict
-    waited = f"has waited {duration(now - story.job.since)}" if wait is None else f"waited {duration(wait)}"
+    so_long = (now if gone is None else gone) - story.job.since if wait is None else wait
+    waited = f"{'has ' * (wait is None and gone is None)}waited {duration(so_long)}"
     for wait_bound in story.bounds:
-        so_long = now - story.job.since if wait is None else wait
-        yield _scope(wait_bound), _limit(wait_bound), waited, _held(wait_bound, so_long, known=wait is not None)
+        held = _held(wait_bound, so_long, known=wait is not None)
+        held = "" if gone is not None and held == HOLDS else held
+        yield _scope(wait_bound), _limit(wait_bound), waited, held
     if story.forecast is not None:
         start = clock(story.job.since + story.forecast, machine.unix_start)[:-3]
         yield "forecast start", start, waited, "" if wait is None else off(story.forecast - wait, "late")
@@ -239,7 +244,7 @@ def _held(bound: Bounded, wait: int, *, known: bool) -> str:
         return ""
     if wait > bound.bound:
         return f"missed by {duration(wait - bound.bound)}"
-    return "held" if known else "holds so far"
+    return "held" if known else HOLDS
 
 
 def off(seconds: float, more: str) -> str:

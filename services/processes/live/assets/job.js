@@ -47,12 +47,13 @@ export function drawJob(data, number, state) {
 }
 
 function drawMarks(marks, clock, at) {
-  const {submitted, started, ended, ran, expected_end: expected, limit, starts, now} = marks;
-  const bars = [["waited", submitted, started ?? now, started === null ? "has waited" : "waited"]];
+  const {submitted, started, ended, withdrawn, ran, expected_end: expected, limit, starts, now} = marks;
+  const waits = started === null && withdrawn === null;
+  const bars = [["waited", submitted, started ?? withdrawn ?? now, waits ? "has waited" : "waited"]];
   if (started !== null) bars.push(["ran", started, ended ?? now, ended === null ? "has run" : "ran", ran]);  // without suspensions
   if (at === "running" && expected !== null && expected > now) bars.push(["to-come", now, expected, "to its expected end"]);
   const ticks = [];
-  if (ended === null) ticks.push(["now", now, "now"]);
+  if (ended === null && withdrawn === null) ticks.push(["now", now, "now"]);
   if (starts !== null && started === null) ticks.push(["by", starts, "expected to start"]);
   if (limit !== null) ticks.push(["limit", limit, ended === null ? "its limit" : "its limit was"]);
   const last = Math.max(submitted + 1, ...bars.map(([, , end]) => end), ...ticks.map(([, second]) => second));

@@ -339,6 +339,19 @@ def test_a_job_that_left_the_queue_says_so() -> None:
     assert [each[3] for each in overview(view)["decisions"].values()] == ["was cancelled", "is held"]
 
 
+@pytest.mark.parametrize("reason", ["cancelled", "held"])
+def test_a_job_that_left_the_queue_waits_no_longer(reason: Literal["cancelled", "held"]) -> None:
+    """The page of a job that was cancelled after ten minutes went on to count its wait, and to hold its bounds."""
+    left = JobWithdrawn(time=660, job_number=2, reason=reason)
+    page = job_page(view_of(*RUNS, (submitted(2, 8, 60), TOLD), left, SchedulingPoint(time=9000)), 2)
+    assert page is not None
+    assert page["marks"]["withdrawn"] == 660
+    rows = {row[0]: row[1:] for row in page["predictions"]}
+    assert rows["wait, 95 % bound by ensemble"] == ["at most 2.0 h", "waited 10.0 min", ""]
+    assert rows["forecast start"][1] == "waited 10.0 min"
+    assert rows["request"][1] == ("it did not start" if reason == "cancelled" else "not known yet")
+
+
 def test_a_held_job_begins_a_new_story_when_it_comes_back() -> None:
     held = submitted(2, 8, 60), JobWithdrawn(time=70, job_number=2, reason="held"), submitted(2, 8, 600)
     state, head = headline_of(view_of(*RUNS, *held), 2)
