@@ -188,7 +188,7 @@ class PoolScheduler:
         """Free amount of each resource, in the order of `Running.free`. O(running jobs)."""
         has = np.array(self.amounts, dtype=np.int64)
         for row in self.suspended.values():
-            has[1:] -= row[START + 1 :]
+            has[1:] -= np.array(row[START + 1 :], dtype=np.int64)
         idle: Integers = has - self.running.sizes.sum(axis=0)
         return idle
 

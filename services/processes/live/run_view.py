@@ -44,10 +44,13 @@ class LiveView(Stories):
             try:
                 self._explains.handle(envelope)
             except Exception:
-                log.exception("the live page shows no more explanations of waits", extra={"run": envelope.run})
-                self._explains = None
+                self._explain_no_more()
 
         return output
+
+    def _explain_no_more(self) -> None:
+        log.exception("the live page shows no more explanations of waits", extra={"cluster": self.opened.cluster})
+        self._explains = None
 
     def why(self, number: int, job_id: NamesJob = str) -> list[str]:
         """Return the reasons why a job waits, one sentence each.
@@ -82,7 +85,11 @@ class LiveView(Stories):
     def _explanation(self, number: int, *, brief: bool) -> Explanation | None:
         if self._explains is None or number not in self.jobs.waiting:
             return None
-        return self._explains.explain(number, "", 0, brief=brief)
+        try:
+            return self._explains.explain(number, "", 0, brief=brief)
+        except Exception:
+            self._explain_no_more()
+            return None
 
     @property
     def followed(self) -> bool:

@@ -392,6 +392,27 @@ def test_all_figures_of_a_running_job_leave_its_suspensions_out() -> None:
     assert (ended["marks"]["ran"], ended["marks"]["limit"]) == (600, 2400 + 3600)
 
 
+def test_while_a_job_is_suspended_others_have_reasons_to_wait() -> None:
+    """On a machine without memory or GPUs, the page, `queue` and `ask --job` ended with a traceback of numpy."""
+    view = view_of(*RUNS, submitted(2, 8), JobSuspended(time=600, job_number=1), SchedulingPoint(time=1500))
+    assert queue(view, 0)[2]["why"] == "It starts now."
+    blocked = JobStarted(time=700, job_number=3, processors=2, limit=3600)
+    events = *RUNS, submitted(3, 2), submitted(2, 8), JobSuspended(time=600, job_number=1), blocked
+    view = view_of(*events, SchedulingPoint(time=1500))
+    assert queue(view, 0)[2]["why"] == "It needs 8 procs, and 6 are free."
+
+
+def test_an_explanation_that_fails_leaves_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = view_of(*RUNS, submitted(2, 8))
+
+    def fails(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(view._explains, "explain", fails)  # noqa: SLF001
+    assert queue(view, 0)[2]["why"] == ""
+    assert overview(view)["waiting"] == 1
+
+
 def test_a_start_that_was_reported_late_has_one_time() -> None:
     late = JobStarted(time=900, job_number=7, processors=1, limit=3600, happened=300)
     asked = JobSubmitted(time=0, job_number=7, requested_processors=1, requested_time=3600)
