@@ -122,7 +122,7 @@ class Stories(StageHandler):
         if old.suspended is None:
             self._stand_aside(story, old.started)
             self._take_place(story, new.started)
-        story.started = new.started
+        story.change(new.started)
         self._note_job(story, envelope)
         return envelope
 

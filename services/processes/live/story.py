@@ -151,6 +151,10 @@ class Story:
         """Record the start of the job."""
         self.started, self._expected, self._until, self.lost = started, None, -1, 0
 
+    def change(self, started: JobStarted) -> None:
+        """Record the new size or limit of the running job. Its expected end is computed again."""
+        self.started, self._until = started, -1
+
     def withdraw(self, withdrawn: JobWithdrawn) -> None:
         """Record that the job has left the queue."""
         self.withdrawn, self._histogram = withdrawn, None

@@ -392,6 +392,14 @@ def test_all_figures_of_a_running_job_leave_its_suspensions_out() -> None:
     assert (ended["marks"]["ran"], ended["marks"]["limit"]) == (600, 2400 + 3600)
 
 
+def test_a_new_limit_of_a_running_job_moves_its_end_at_once() -> None:
+    view = view_of(*RUNS, SchedulingPoint(time=1000))
+    assert overview(view)["running"][1]["end"] == 3600
+    envelope = Envelope(run="r", sequence=4, event=JobChanged(time=1001, job_number=1, requested_time=7200))
+    view.handle(envelope)
+    assert (overview(view)["running"][1]["limit"], overview(view)["running"][1]["end"]) == (7200, 7200)
+
+
 def test_while_a_job_is_suspended_others_have_reasons_to_wait() -> None:
     """On a machine without memory or GPUs, the page, `queue` and `ask --job` ended with a traceback of numpy."""
     view = view_of(*RUNS, submitted(2, 8), JobSuspended(time=600, job_number=1), SchedulingPoint(time=1500))
