@@ -421,17 +421,6 @@ def test_an_explanation_that_fails_leaves_the_page(monkeypatch: pytest.MonkeyPat
     assert overview(view)["waiting"] == 1
 
 
-def test_a_start_that_was_reported_late_has_one_time() -> None:
-    late = JobStarted(time=900, job_number=7, processors=1, limit=3600, happened=300)
-    asked = JobSubmitted(time=0, job_number=7, requested_processors=1, requested_time=3600)
-    view = view_of(asked, late, SchedulingPoint(time=1500))
-    row, page = queue_row(view, view.stories[7], NO_WORDS), job_page(view, 7)
-    assert page is not None
-    assert (row.started, row.waited, overview(view)["running"][7]["began"]) == (300, 300, 300)
-    assert page["marks"]["started"] == 300
-    assert (900, "0 d 00:05:00", "started on 1 proc, having waited 5.0 min") in page["story"]
-
-
 def test_a_job_past_its_limit_is_not_expected_to_end_before_now() -> None:
     told = {"run_time": RunTimePrediction(point=9000.0, observations=5)}
     view = view_of((RUNS[0], told), RUNS[1], SchedulingPoint(time=4000))
