@@ -32,7 +32,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from redis.asyncio import RedisCluster
-from redis.exceptions import AuthenticationError, NoScriptError, RedisError, ResponseError
+from redis.exceptions import AuthenticationError, NoScriptError, RedisClusterException, RedisError, ResponseError
 from redis.exceptions import ConnectionError as Disconnected
 
 from shadowtime.shared.errors import FencedError, StateAltered, StoreError, reason_of
@@ -103,6 +103,9 @@ MAX_SEALED = 2_000
 
 LARGE_STATE = 1_000_000
 """Bytes of a snapshot or a journal above which their digest is computed in a thread."""
+
+FAILURES = (RedisError, RedisClusterException, OSError, TimeoutError)
+"""Errors of redis-py. The error of a cluster without a reachable node is not a `RedisError`."""
 
 WRONG_TYPES = ("WRONGTYPE", "hash value is not an integer", "increment or decrement would overflow")
 """Redis' answers if a key or a field has a type or a number that this store never gives it."""
@@ -358,7 +361,7 @@ class RedisStore:
                 if future.done():
                     continue
                 if isinstance(answer, Exception):
-                    future.set_exception(error_of(answer) if isinstance(answer, RedisError) else answer)
+                    future.set_exception(error_of(answer) if isinstance(answer, FAILURES) else answer)
                 else:
                     future.set_result(answer)
 
@@ -457,7 +460,7 @@ class RedisStore:
 
         try:
             return await cast("Awaitable[Any]", pending)
-        except (RedisError, OSError, TimeoutError) as error:
+        except FAILURES as error:
             raise error_of(error) from error
         finally:
             self._free.release()
