@@ -2,7 +2,6 @@
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -20,7 +19,7 @@ from shadowtime.shared.streaming.role_settings import (
     read_file,
     read_secret,
 )
-from shadowtime.shared.streaming.urls import http_url, redis_url
+from shadowtime.shared.streaming.urls import has_password, http_url, kafka_servers, redis_url
 
 
 class Settings(BaseSettings):
@@ -146,10 +145,15 @@ class Settings(BaseSettings):
     @field_validator("redis_url", "victoria_metrics_url", "grafana_url")
     @classmethod
     def _without_password(cls, url: str | None, field: ValidationInfo) -> str | None:
-        if url is not None and urlsplit(url).password:
+        if url is not None and has_password(url):
             setting = str(field.field_name).removesuffix("url").replace("_", "-") + "password"
             raise ValueError(f"the URL contains a password; leave it out, and use the setting {setting}")
         return url
+
+    @field_validator("kafka_bootstrap")
+    @classmethod
+    def _of_kafka(cls, servers: str) -> str:
+        return kafka_servers(servers)
 
     @field_validator("redis_url")
     @classmethod

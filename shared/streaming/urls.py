@@ -1,6 +1,19 @@
 """URLs and tokens of servers, as people enter them."""
 
-from urllib.parse import urlsplit
+from ipaddress import AddressValueError, IPv6Address
+from urllib.parse import parse_qsl, urlsplit
+
+
+def has_password(url: str) -> bool:
+    """Return whether a URL contains a password, even one whose characters `/`, `?` or `#` should have been escaped.
+
+    >>> [has_password(url) for url in ("redis://:p/w@host:6379", "redis://host?password=pw", "http://me:p@host")]
+    [True, True, True]
+    >>> [has_password(url) for url in ("redis://me@host:6379", "unix:///run/redis.sock?db=1", "http://[::1]:8428")]
+    [False, False, False]
+    """
+    user, at, _ = url.partition("://")[2].rpartition("@")
+    return bool(at and ":" in user) or "password=" in url.partition("?")[2]
 
 
 def http_url(url: str, example: str = "http://127.0.0.1:8428") -> str:
@@ -21,6 +34,35 @@ def http_url(url: str, example: str = "http://127.0.0.1:8428") -> str:
     if not fine:
         raise ValueError(f"{url!r} is not a URL of a server, such as {example}")
     return url
+
+
+def kafka_servers(servers: str) -> str:
+    """Return the addresses of brokers, without blanks and empty entries. Raise `ValueError` if one is malformed.
+
+    >>> kafka_servers("kafka.example.org:9092, [::1]:9092,")
+    'kafka.example.org:9092,[::1]:9092'
+    >>> kafka_servers("http://10.0.0.5:9092")
+    Traceback (most recent call last):
+    ValueError: expected brokers as HOST:PORT,HOST:PORT, found 'http://10.0.0.5:9092'
+    """
+    entries = [entry.strip() for entry in servers.split(",") if entry.strip()]
+    for entry in entries or [""]:
+        if not _is_broker(entry):
+            raise ValueError(f"expected brokers as HOST:PORT,HOST:PORT, found {entry.rpartition('@')[2]!r}")
+    return ",".join(entries)
+
+
+def _is_broker(entry: str) -> bool:
+    try:
+        IPv6Address(entry)
+    except AddressValueError:
+        try:
+            parts = urlsplit(f"//{entry}")
+            (parts.hostname or "").encode("idna")  # as a connection does
+            return parts.netloc == entry and "@" not in entry and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # half an IPv6 address, an impossible port, or a host name that is too long
+            return False
+    return True
 
 
 def bearer_token(text: str) -> str:
@@ -46,6 +88,11 @@ CLUSTER = "+cluster"
 """Suffix of the scheme of a URL that names nodes of a cluster."""
 
 
+OPTIONS = ("db",)
+TLS_OPTIONS = (*OPTIONS, "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname")
+"""Options that a URL of one Redis server may have behind its `?`, and those of a URL with TLS."""
+
+
 def redis_url(url: str) -> str:
     """Return `url` if it is one of Redis or of nodes of a Redis Cluster. Otherwise raise `ValueError`, which quotes it.
 
@@ -54,6 +101,9 @@ def redis_url(url: str) -> str:
     >>> redis_url("127.0.0.1:6379")
     Traceback (most recent call last):
     ValueError: '127.0.0.1:6379' is not a URL of Redis, such as redis://127.0.0.1:6379/0 or unix:///PATH
+    >>> redis_url("redis://127.0.0.1:6379/0?timeout=5")
+    Traceback (most recent call last):
+    ValueError: the URL has the option 'timeout'; expected none but db
     """
     if cluster_nodes(url):
         return url
@@ -61,12 +111,18 @@ def redis_url(url: str) -> str:
         parts = urlsplit(url)
         fine = bool(parts.path) if parts.scheme == "unix" else bool(parts.hostname) and parts.port != 0
         database = parts.path.strip("/") if parts.scheme != "unix" else ""
-        fine = fine and parts.scheme in ("redis", "rediss", "unix") and (not database or database.isdecimal())
+        options = parse_qsl(parts.query, keep_blank_values=True)
+        databases = [database, *(value for name, value in options if name == "db")]
+        fine = fine and parts.scheme in ("redis", "rediss", "unix")
+        fine = fine and all(not number or number.isdecimal() for number in databases)
     except ValueError:  # half an IPv6 address, or an impossible port
         fine = False
 
     if not fine:
         raise ValueError(f"{url!r} is not a URL of Redis, such as redis://127.0.0.1:6379/0 or unix:///PATH")
+    known = TLS_OPTIONS if parts.scheme == "rediss" else OPTIONS
+    if unknown := [name for name, _ in options if name not in known]:
+        raise ValueError(f"the URL has the option {unknown[0]!r}; expected none but {', '.join(known)}")
     return url
 
 

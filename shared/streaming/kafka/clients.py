@@ -6,7 +6,7 @@ from zlib import crc32
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-from shadowtime.shared.errors import BusError, reason_of
+from shadowtime.shared.errors import BusError, SettingsError, reason_of
 from shadowtime.shared.streaming.kafka.record_batches import read_safely
 from shadowtime.shared.streaming.settings import Settings
 
@@ -26,7 +26,7 @@ def partition_of(run: str, partitions: int) -> int:
 
 
 def connection(settings: Settings) -> dict[str, Any]:
-    """Return the arguments that all Kafka clients need."""
+    """Return the arguments that all Kafka clients need. Raise `SettingsError` if a login lacks its user or password."""
     arguments: dict[str, Any] = {
         "bootstrap_servers": settings.kafka_bootstrap,
         "security_protocol": settings.kafka_security_protocol,
@@ -34,11 +34,15 @@ def connection(settings: Settings) -> dict[str, Any]:
     if "SSL" in settings.kafka_security_protocol:
         arguments["ssl_context"] = ssl_context(settings)
     if "SASL" in settings.kafka_security_protocol:
-        password = settings.kafka_password
+        if settings.kafka_username is None or settings.kafka_password is None:
+            raise SettingsError(
+                f"Kafka at {settings.kafka_bootstrap} needs a login, as the setting kafka_security_protocol is "
+                f"{settings.kafka_security_protocol}; set kafka_username and kafka_password, or kafka_password_file"
+            )
         arguments |= {
             "sasl_mechanism": settings.kafka_sasl_mechanism,
             "sasl_plain_username": settings.kafka_username,
-            "sasl_plain_password": None if password is None else password.get_secret_value(),
+            "sasl_plain_password": settings.kafka_password.get_secret_value(),
         }
 
     return arguments
