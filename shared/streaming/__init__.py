@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         prepare_topics,
         read_log,
         released,
+        seconds_since_answer,
         shared,
         silence_reason,
         subscribe,

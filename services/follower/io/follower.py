@@ -28,7 +28,7 @@ from aiokafka.errors import KafkaError
 
 from shadowtime.services.follower.cluster import LiveSource
 from shadowtime.shared.backoff import Backoff
-from shadowtime.shared.errors import BusError, FencedError, FollowError, StateAltered, StoreError
+from shadowtime.shared.errors import BusError, FencedError, FollowError, ShadowtimeError, StateAltered, StoreError
 from shadowtime.shared.messages import ClusterOpened, Envelope, Event
 from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.stages import JOBS
@@ -54,6 +54,9 @@ LEAST_SECONDS, IDLE_SECONDS = 10.0, 3_600.0
 
 RIVALS = 5
 """Number of fenced transactions in a row after which another follower of the run is assumed."""
+
+AWAY = 60.0
+"""Seconds of failures after which a follower is unhealthy."""
 
 CLAIM = 10
 """Seconds for which a follower claims its run. A claim that is not renewed has lapsed: its process is gone."""
@@ -84,7 +87,31 @@ class Follower:
         self._journal = 0
         """Number of events since the last snapshot."""
         self._stored_at = self._cost = 0.0
+        self._failing_since: float | None = None
+        self._failure = ""
+        self._ended = False
         self.owner = f"process {os.getpid()} on {gethostname()} {token_hex(8)}".encode()
+
+    @property
+    def behind(self) -> float:
+        """Lag of the published log behind the cluster, in seconds. It grows while Kafka or Redis fails."""
+        return self.source.load.behind + self._failing_seconds
+
+    @property
+    def _failing_seconds(self) -> float:
+        return 0.0 if self._failing_since is None else time.monotonic() - self._failing_since
+
+    def failure(self) -> str | None:
+        """Return why the follower has ended, or has published nothing for `AWAY` seconds; None if it works."""
+        if self._ended:
+            return f"has ended: {self._failure}"
+        if (seconds := self._failing_seconds) < AWAY:
+            return None
+        return f"has published nothing for {seconds:.0f} s: {self._failure}"
+
+    def _note_failure(self, error: Exception) -> None:
+        self._failing_since = time.monotonic() if self._failing_since is None else self._failing_since
+        self._failure = truncate(str(error))
 
     async def follow(self) -> None:
         """Follow until cancelled, or until the source has ended.
@@ -103,12 +130,14 @@ class Follower:
                     while True:
                         await self._publish_complete()
                         backoff.reset()
+                        self._failing_since = None
                         if self._due() or (self.source.over and self._journal):
                             await self._commit([], self.sequence, whole=True)
                         if self.source.over:
                             return
                         await self._listen()
                 except (StoreError, BusError, KafkaError, OSError) as error:
+                    self._note_failure(error)
                     self._rivals = self._rivals + 1 if isinstance(error, FencedError) else 0
                     if self._rivals >= RIVALS:
                         raise FollowError(f"run {quote(self.run)} has two followers; stop one of them") from None
@@ -116,6 +145,10 @@ class Follower:
                     log.warning("%s; retrying in %.1f s", truncate(str(error)), pause)
                     await self._disconnect()
                     await sleep(pause)
+        except ShadowtimeError as error:
+            self._note_failure(error)
+            self._ended = True
+            raise
         finally:
             renewing.cancel()
             with suppress(StoreError):

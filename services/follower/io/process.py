@@ -56,7 +56,7 @@ class FollowerCollector(Collector):
             names.FOLLOW_REFUSED: load.refused,
             names.FOLLOW_HELD_BACK: load.held_back,
             names.FOLLOW_CONTRADICTED: int(load.contradicted),
-            names.FOLLOW_BEHIND: load.behind,
+            names.FOLLOW_BEHIND: self._follower.behind,
             names.FOLLOW_SHARE: load.share,
         }
         for metric, value in values.items():
@@ -83,15 +83,16 @@ class FollowerCollector(Collector):
 def health_of(follower: Follower) -> tuple[bool, dict[str, Any]]:
     """Return whether the follower is healthy, and the content of its health page."""
     load = follower.source.load
-    well = load.behind < STALE and not load.contradicted
+    reason = follower.failure() or load.failure
+    well = follower.behind < STALE and follower.failure() is None and not load.contradicted
     return well, {
         "healthy": well,
         "source": follower.source.name,
         "run": follower.run,
         "sequence": follower.sequence,
-        "behind_seconds": round(load.behind, 1),
+        "behind_seconds": round(follower.behind, 1),
         "failures": load.failures,
-        **({"reason": load.failure} if load.failure else {}),
+        **({"reason": reason} if reason else {}),
     }
 
 

@@ -74,7 +74,7 @@ class ShadowCollector(Collector):
         for metric, kind in ((names.SHADOW_EVENTS, CounterMetricFamily), (names.SHADOW_BEHIND, GaugeMetricFamily)):
             family = kind(metric.name, metric.meaning, labels=metric.labels)
             for follower in self._followers:
-                value = follower.sequence + 1 if metric is names.SHADOW_EVENTS else follower.source.load.behind
+                value = follower.sequence + 1 if metric is names.SHADOW_EVENTS else follower.behind
                 family.add_metric([follower.run], float(value))
             yield family
 
@@ -89,11 +89,17 @@ class ShadowCollector(Collector):
 
 
 def health_of(followers: Sequence[Follower]) -> tuple[bool, dict[str, Any]]:
-    """Return whether no shadow has waited long for one job, and the content of the health page. It names the job."""
+    """Return whether all shadows are healthy, and the content of the health page.
+
+    A shadow that has failed, or that has waited long for one job, is not healthy. The page has the reason.
+    """
     shadows: dict[str, dict[str, Any]] = {}
     for follower in followers:
-        shadows[follower.run] = {"sequence": follower.sequence, "behind_seconds": follower.source.load.behind}
-        if isinstance(shadow := follower.source, ShadowSource) and (reason := waits(shadow)) is not None:
+        shadows[follower.run] = {"sequence": follower.sequence, "behind_seconds": follower.behind}
+        reason = follower.failure()
+        if reason is None and isinstance(shadow := follower.source, ShadowSource):
+            reason = waits(shadow)
+        if reason is not None:
             shadows[follower.run]["reason"] = reason
     well = not any("reason" in shadow for shadow in shadows.values())
     return well, {"healthy": well, "shadows": shadows}

@@ -5,6 +5,7 @@ and restarted process emits the same events again. Positions are stored by the r
 `services/follower/io/follower.py`.
 """
 
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from shadowtime.services.shadows.comparison import PairedLogs
 from shadowtime.services.shadows.machine import TwinMachine
 from shadowtime.services.shadows.options import ShadowOf
 from shadowtime.shared.accounting import Names
-from shadowtime.shared.errors import FollowError
+from shadowtime.shared.errors import BusError, FollowError
 from shadowtime.shared.messages import (
     EVENTS,
     ClusterOpened,
@@ -30,7 +31,7 @@ from shadowtime.shared.messages import (
 )
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import DECISIONS, JOBS
-from shadowtime.shared.streaming import Route, topic_admin
+from shadowtime.shared.streaming import Route, seconds_since_answer, silence_reason, topic_admin
 from shadowtime.shared.streaming import clients as bus
 
 # The beginning of the real run.
@@ -122,7 +123,7 @@ class ShadowSource:
         self._published = 0
         self._point = -1  # sequence of the last scheduling point that was emitted
         self._already: deque[Event] = deque()
-        self._placed = False
+        self._placed, self._placed_at = False, 0.0
         self._fetched.clear()
         self._answers.clear()
 
@@ -213,22 +214,30 @@ class ShadowSource:
         if not self._placed:
             await read_from(consumer, {real: self._real_offset, own: self._own_offset})
             self._placed = True
+            self._placed_at = time.time()
         twin = self.twin
         if twin.deciding or self._unanswered:
             if not self._answers:
-                records = await consumer.getmany(own, timeout_ms=PATIENCE, max_records=PART)
-                self._answers.extend(records.get(own, ()))
+                self._answers.extend(await self._poll(own))
             while self._answers and (twin.deciding or self._unanswered):  # after a restart, later answers are there too
                 self._take_answer(self._answers.popleft())
         else:
             if not self._fetched:
-                records = await consumer.getmany(real, timeout_ms=PATIENCE, max_records=PART)
-                self._fetched.extend(records.get(real, ()))
+                self._fetched.extend(await self._poll(real))
             while self._fetched and self.next_time() is None and twin.needs_events:
                 self._receive(self._fetched.popleft())
 
         self.load.behind = float(twin.behind)
         self.paired.at(twin.horizon - twin.behind)
+
+    async def _poll(self, place: TopicPartition) -> Sequence[Any]:
+        """Return the next records of a partition. Raise `BusError` if Kafka has not answered for long."""
+        consumer = await self._connected()
+        fetched = await consumer.getmany(place, timeout_ms=PATIENCE, max_records=PART)
+        records: Sequence[Any] = fetched.get(place, ())
+        if not records and (reason := silence_reason(seconds_since_answer(consumer, [place], self._placed_at))):
+            raise BusError(reason)
+        return records
 
     def _receive(self, record: Any) -> None:
         """Apply a record of the partition of the real run."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Message,
         Offsets,
         TopicFollower,
+        seconds_since_answer,
         silence_reason,
         subscribe,
     )

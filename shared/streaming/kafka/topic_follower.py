@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -37,6 +37,16 @@ def silence_reason(seconds: float) -> str | None:
     return f"Kafka has not answered for {seconds:.0f} s" if seconds > SILENT_SECONDS else None
 
 
+def seconds_since_answer(consumer: AIOKafkaConsumer, places: Iterable[TopicPartition], began: float) -> float:
+    """Return the seconds since Kafka last answered, for the assigned partition that waits longest.
+
+    `began` is the Unix time at which the consumer began to read them.
+    """
+    answers = [consumer.last_poll_timestamp(place) for place in places]
+    oldest = min((began if answer is None else max(began, answer / 1000) for answer in answers), default=began)
+    return max(0.0, time.time() - oldest)
+
+
 class KafkaFollower:
     """The base of the followers: an asynchronous context manager that raises `BusError` if Kafka cannot be used."""
 
@@ -45,6 +55,7 @@ class KafkaFollower:
         self._topic = topic
         self._consumer = consumer
         self._began = time.time()
+        self._places: frozenset[TopicPartition] = frozenset()
         self.silence = 0.0
         """Seconds since Kafka last answered, with records or without, for the partition that waits longest."""
 
@@ -72,7 +83,11 @@ class KafkaFollower:
         Raise `KafkaError` if Kafka refuses to deliver them. While Kafka is unreachable, none are returned.
         """
         fetched = await self._consumer.getmany(timeout_ms=int(1000 * seconds), max_records=most)
-        self.silence = 0.0 if fetched else self._silence()  # while records wait here, nothing is asked of Kafka
+        places = frozenset(self._consumer.assignment())
+        if places != self._places:
+            self._places, self._began = places, time.time()
+        # while records wait here, nothing is asked of Kafka
+        self.silence = 0.0 if fetched else seconds_since_answer(self._consumer, places, self._began)
         return [record for records in fetched.values() for record in records]
 
     async def try_next_batch(self, most: int, seconds: float) -> Sequence[Any]:
@@ -83,14 +98,10 @@ class KafkaFollower:
             log.warning("%s: %s; trying again", self._topic, reason_of(error))
             return []
 
-    def _silence(self) -> float:
-        answers = [self._consumer.last_poll_timestamp(tp) for tp in self._consumer.assignment()]
-        oldest = min((self._began if answer is None else answer / 1000 for answer in answers), default=self._began)
-        return max(0.0, time.time() - oldest)
-
     def behind(self, tp: TopicPartition, offset: int) -> int:
-        """Return the known number of records in a partition from an offset on."""
-        return max(0, (self._consumer.highwater(tp) or 0) - offset)
+        """Return the known number of records in a partition from an offset on; 0 if it was taken away meanwhile."""
+        end = self._consumer.highwater(tp) if tp in self._consumer.assignment() else None
+        return max(0, (end or 0) - offset)
 
 
 class TopicFollower(KafkaFollower):
@@ -151,7 +162,7 @@ class GroupFollower(KafkaFollower):
     async def positions(self) -> Offsets:
         """Return the positions of this member in its partitions, as far as they are known."""
         known: Offsets = {}
-        with suppress(TimeoutError):
+        with suppress(TimeoutError, KafkaError):  # a rebalance may take a partition away meanwhile
             async with asyncio.timeout(POSITION_SECONDS):
                 for tp in self._consumer.assignment():
                     known[tp] = await self._consumer.position(tp)
@@ -170,6 +181,8 @@ class GroupFollower(KafkaFollower):
         """Go back to the committed offsets."""
         for tp in self._consumer.assignment():
             committed = await self._consumer.committed(tp)
+            if tp not in self._consumer.assignment():
+                continue  # a rebalance has taken it away meanwhile
             if committed is None:
                 await self._consumer.seek_to_beginning(tp)
             else:

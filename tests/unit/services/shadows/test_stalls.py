@@ -1,12 +1,18 @@
 """Tests of what no shadow may do: stand still for a job whose end is not known."""
 
+import asyncio
 import json
+import time
 from types import SimpleNamespace
 from typing import Any, cast
+
+import pytest
+from aiokafka import TopicPartition
 
 from shadowtime.services.shadows.io.pages import health_of
 from shadowtime.services.shadows.io.source import ShadowSource
 from shadowtime.services.shadows.machine.machine import PATIENCE, TwinMachine
+from shadowtime.shared.errors import BusError
 from shadowtime.shared.messages.decisions import Start
 from shadowtime.shared.messages.envelope import (
     CapacityChanged,
@@ -97,8 +103,7 @@ def test_an_exact_shadow_names_the_job_that_it_waits_for_and_gives_it_up() -> No
     assert [event.job_number for event in shadow.of(JobStarted)] == [1]
     source = ShadowSource.__new__(ShadowSource)
     source._twin = shadow.twin  # noqa: SLF001
-    source.load = SimpleNamespace(behind=7_200.0)  # type: ignore[assignment]
-    follower = SimpleNamespace(run="mine/shadow/easy", sequence=3, source=source)
+    follower = SimpleNamespace(run="mine/shadow/easy", sequence=3, source=source, behind=7_200.0, failure=lambda: None)
     well, page = health_of([cast("Any", follower)])
     assert not well
     assert "waits for job 1: it started in the shadow 2.0 h ago, and not yet on the cluster" in str(page)
@@ -111,3 +116,23 @@ def test_an_exact_shadow_names_the_job_that_it_waits_for_and_gives_it_up() -> No
     source._twin = shadow.twin  # noqa: SLF001
     shadow.hear(JobWithdrawn(time=PATIENCE + 5, job_number=2), SchedulingPoint(time=PATIENCE + 5))
     assert shadow.twin.waits_for is None
+
+
+def test_a_shadow_does_not_wait_in_silence_for_a_kafka_that_is_away() -> None:
+    class Silent:
+        answered = time.time()
+
+        async def getmany(self, *places: TopicPartition, **_: int) -> dict[TopicPartition, list[Any]]:
+            return {}
+
+        def last_poll_timestamp(self, place: TopicPartition) -> float:
+            return 1_000 * self.answered
+
+    source = ShadowSource.__new__(ShadowSource)
+    source._consumer = consumer = Silent()  # type: ignore[assignment]  # noqa: SLF001
+    source._placed_at = 0.0  # noqa: SLF001
+    place = TopicPartition("jobs", 0)
+    assert asyncio.run(source._poll(place)) == ()  # noqa: SLF001
+    consumer.answered -= 95
+    with pytest.raises(BusError, match="Kafka has not answered for 95 s"):  # the follower reports it, and reconnects
+        asyncio.run(source._poll(place))  # noqa: SLF001
