@@ -50,7 +50,7 @@ class RestartLoop(threading.Thread):
             began = time.monotonic()
             try:
                 self._live()
-            except ServerError as error:
+            except (ServerError, OSError) as error:  # such as a full disk
                 self.failure = str(error)
 
             self.pid, self.healthy = None, False

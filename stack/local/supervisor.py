@@ -39,6 +39,7 @@ class Supervisor:
         self._workers = [*plan.make_workers(), plan.make_live_page()]
         self._loops: list[RestartLoop] = []
         self._written: StackState | None = None
+        self._unwritten = False
         self._stopping = threading.Event()
 
     def stop(self, *_: object) -> None:
@@ -97,9 +98,16 @@ class Supervisor:
             for loop in self._loops
         )
         state = StackState(os.getpid(), len(self._servers) + len(self._workers), processes)
-        if state != self._written:
+        if state == self._written:
+            return
+        try:
             write_state(self._folder, state)
-            self._written = state
+        except OSError as error:  # such as a full disk: the processes continue, and the next call tries again
+            if not self._unwritten:
+                log.warning("%s cannot be written: %s; trying again", self._folder / "state.json", error.strerror)
+            self._unwritten = True
+        else:
+            self._written, self._unwritten = state, False
 
 
 def _end(loops: Sequence[RestartLoop], seconds: float) -> None:
@@ -132,7 +140,7 @@ def main() -> int:
             finally:
                 plan.access.remove_settings(role.name for role in plan.access.roles)
                 (folder / "state.json").unlink(missing_ok=True)
-    except ServerError as error:
+    except (ServerError, OSError) as error:
         log.error("%s", error)
         return 2
 

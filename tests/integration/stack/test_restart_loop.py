@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from shadowtime.stack.local import restart_loop
+from shadowtime.stack.local.plan import StackPlan
 from shadowtime.stack.local.restart_loop import RestartLoop
+from shadowtime.stack.local.state import StackState, read_state
+from shadowtime.stack.local.supervisor import Supervisor
 from shadowtime.stack.servers.server import Server
 from tests.support.patience import PATIENCE
 from tests.support.processes import wait_until
@@ -37,6 +40,10 @@ class Script(Server):
         return starts.read_text().count("started") if starts.exists() else 0
 
 
+def read_state_of(folder: Path) -> StackState | None:
+    return read_state(folder) if (folder / "state.json").is_file() else None
+
+
 def test_a_watchdog_status_leads_to_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restart_loop, "FIRST_PAUSE", 0.01)
     script = Script(tmp_path, "exit 75")
@@ -47,6 +54,31 @@ def test_a_watchdog_status_leads_to_a_restart(tmp_path: Path, monkeypatch: pytes
     kept.join()
     assert kept.failure == "ended with status 75"
     assert kept.restarts >= 2
+
+
+def test_a_start_that_the_system_refuses_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restart_loop, "FIRST_PAUSE", 0.01)
+    script = Script(tmp_path, "exec sleep 60")
+    (tmp_path / "server.log").mkdir()  # the log cannot be opened, as on a full disk
+    kept = RestartLoop(script)
+    kept.start()
+    wait_until(lambda: kept.restarts >= 1, "the start is not tried again")
+    assert (kept.pid, kept.healthy) == (None, False)
+    assert "server.log" in kept.failure
+    (tmp_path / "server.log").rmdir()
+    wait_until(lambda: kept.pid is not None, "the script does not run")
+    kept.stop_within(5)
+    kept.join(PATIENCE)
+
+
+def test_a_supervisor_whose_state_cannot_be_written_goes_on(tmp_path: Path) -> None:
+    supervisor = Supervisor(StackPlan(str(tmp_path), ()))
+    (tmp_path / "state.json").mkdir()
+    supervisor._publish_state()  # noqa: SLF001
+    assert read_state_of(tmp_path) is None
+    (tmp_path / "state.json").rmdir()
+    supervisor._publish_state()  # noqa: SLF001
+    assert read_state_of(tmp_path) is not None
 
 
 def test_pauses_double_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

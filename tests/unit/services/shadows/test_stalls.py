@@ -129,7 +129,7 @@ def test_a_shadow_does_not_wait_in_silence_for_a_kafka_that_is_away() -> None:
             return 1_000 * self.answered
 
     source = ShadowSource.__new__(ShadowSource)
-    source._consumer = consumer = Silent()  # type: ignore[assignment]  # noqa: SLF001
+    source._consumer = consumer = Silent()  # noqa: SLF001
     source._placed_at = 0.0  # noqa: SLF001
     place = TopicPartition("jobs", 0)
     assert asyncio.run(source._poll(place)) == ()  # noqa: SLF001
