@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         reading_later,
     )
     from shadowtime.shared.streaming.state_rebuild import rebuild
-    from shadowtime.shared.streaming.urls import bearer_token, http_url
+    from shadowtime.shared.streaming.urls import bearer_token, has_password, http_url, kafka_servers, redis_url
     from shadowtime.shared.streaming.web import (
         Handler,
         Route,

@@ -1,6 +1,7 @@
 """The plan of a local stack: its processes and their addresses."""
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
@@ -140,16 +141,21 @@ class StackPlan:
         ]
         (Path(self.folder) / "scrape.json").write_text(json.dumps({"scrape_configs": jobs}, indent=2) + "\n")
 
+    def require_own_ports(self, outside: Collection[str] = ()) -> None:
+        """Raise `ServerError` if two processes have the same port. `outside` are servers that are no part of it."""
+        taken: dict[int, str] = {}
+        servers = [server for server in self.make_servers() if server.name not in outside]
+        for server in (*servers, *self.make_workers(), self.make_live_page()):
+            if (other := taken.setdefault(server.port, server.name)) != server.name:
+                raise ServerError(f"{other} and {server.name} cannot both listen on {server.address}; change a port")
+
     def require(self) -> None:
         """Raise `ServerError`, with the remedy, if a server is not available or a port is taken."""
         servers = self.make_servers()
         for server in servers:
             if (reason := server.available()) is not None:
                 raise ServerError(reason)
-        taken: dict[int, str] = {}
-        for server in (*servers, *self.make_workers(), self.make_live_page()):
-            if (other := taken.setdefault(server.port, server.name)) != server.name:
-                raise ServerError(f"{other} and {server.name} cannot both listen on {server.address}; change a port")
+        self.require_own_ports()
         others = [(server, f"port: --{server.name}-port") for server in (*servers, self.make_live_page())]
         others += [(worker, "first port: --web-port") for worker in self.make_workers()]
         for server, remedy in others:

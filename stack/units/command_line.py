@@ -2,6 +2,7 @@
 
 import os
 import pwd
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,16 +69,17 @@ def install_units(
     Servers that are not named get units of their own. They listen on the loopback and ask for passwords.
     """
     with lasting_imports():
+        from shadowtime.shared.streaming import http_url, kafka_servers, redis_url
         from shadowtime.stack.local import StackPlan
         from shadowtime.stack.servers import Redis, VictoriaMetrics
         from shadowtime.stack.units.unit_files import SETTINGS, STATE, WRITTEN, Units
 
     outside = {
-        name: (f"SHADOWTIME_{setting}", value)
-        for name, setting, value in (
-            ("kafka", "KAFKA_BOOTSTRAP", kafka),
-            ("redis", "REDIS_URL", redis),
-            ("victoria-metrics", "VICTORIA_METRICS_URL", victoria_metrics),
+        name: (f"SHADOWTIME_{setting}", _address(name, value, check))
+        for name, setting, value, check in (
+            ("kafka", "KAFKA_BOOTSTRAP", kafka, kafka_servers),
+            ("redis", "REDIS_URL", redis, redis_url),
+            ("victoria-metrics", "VICTORIA_METRICS_URL", victoria_metrics, http_url),
         )
         if value is not None
     }
@@ -106,6 +108,22 @@ def install_units(
     console.print(f"{len(texts)} units are in {folder}, their plan in {settings}/plan.json", markup=False)
     console.print("\n  systemctl daemon-reload\n  systemctl enable --now shadowtime.target")
     console.print("  systemctl list-dependencies shadowtime.target")
+
+
+def _address(name: str, address: str, check: Callable[[str], str]) -> str:
+    """Return the address of a server of the site. Raise `SettingsError` if it is malformed or contains a password."""
+    from shadowtime.shared.streaming import has_password
+    from shadowtime.stack.units.unit_files import OWN_SETTINGS
+
+    if has_password(address):
+        raise SettingsError(
+            f"--{name}: the address contains a password, and every user can read units; leave it out, and write it "
+            f"into {OWN_SETTINGS}, a file that only root may read"
+        )
+    try:
+        return check(address)
+    except ValueError as error:
+        raise SettingsError(f"--{name}: {error}") from None
 
 
 def _jars(home: Path) -> Path:

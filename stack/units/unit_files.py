@@ -91,9 +91,10 @@ class Units:
     def texts(self) -> dict[str, str]:
         """Return the text of each unit, by file name.
 
-        Raise `ServerError` if the arguments of a follower or of shadows lack their source or cluster, if two have the
-        same cluster, or if there are too many.
+        Raise `ServerError` if arguments cannot be read, if those of a follower or of shadows lack their source or
+        cluster, if two have the same cluster, if there are too many, or if two processes have the same port.
         """
+        self.plan.require_own_ports(self.outside)
         servers = [name for name in (KAFKA, REDIS, VICTORIA_METRICS) if name not in self.outside]
         units = {"secrets": self._secrets()} | {name: self._server(name) for name in servers}
         after = [f"shadowtime-{name}.service" for name in ("secrets", *servers)]
@@ -104,7 +105,7 @@ class Units:
             about = "writer of metrics" if worker.stage == METRICS else f"stage {worker.stage}"
             units[worker.name.replace("_", "-")] = self._command(about, command, after, memory)
 
-        page = ["live", f"--port={self.plan.live_port}", *shlex.split(self.live)]
+        page = ["live", f"--port={self.plan.live_port}", *_words("live", self.live)]
         units["live"] = self._command("live page", page, after)
         units["ask"] = self._command("answers to questions", ["ask", "--serve"], after)
         for verb, texts, first in (("follow", self.follows, FOLLOW_PORT), ("shadow", self.shadows, SHADOW_PORT)):
@@ -172,10 +173,7 @@ def _beside(verb: str, text: str) -> tuple[str, list[str]]:
     >>> _beside("follow", "slurm --cluster mine --history 3months")
     ('follow-mine', ['slurm', '--cluster', 'mine', '--history', '3months'])
     """
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise ServerError(f"--{verb} {text!r}: {error}") from None
+    words = _words(verb, text)
     if verb == "follow" and (not words or words[0] not in SOURCES):
         raise ServerError(f"--follow {text!r}: expected one of {', '.join(SOURCES)} first: 'slurm --cluster mine'")
     named = [after for before, after in pairwise(words) if before == "--cluster"]
@@ -184,6 +182,13 @@ def _beside(verb: str, text: str) -> tuple[str, list[str]]:
         raise ServerError(f"--{verb} {text!r}: expected --cluster NAME once, found it {len(named)} times")
     plain = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "_.") else "-" for letter in named[0])
     return f"{verb}-{plain}", words
+
+
+def _words(option: str, text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise ServerError(f"--{option} {text!r}: {error}") from None
 
 
 def _quoted(word: str) -> str:

@@ -53,6 +53,25 @@ def test_systemd_accepts_every_unit_and_rates_it_at_most_4(tmp_path: Path) -> No
             assert subprocess.run(rated, capture_output=True, check=False).returncode == 0, unit.name
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--redis", "redis://:secret@h:6379/0"], "--redis: the address contains a password, and every user can read"),
+        (["--redis", "redis://:sec/ret@h:6379/0"], "--redis: the address contains a password"),
+        (["--redis", "h:6379"], "--redis: 'h:6379' is not a URL of Redis"),
+        (["--kafka", "k1:kafka"], "--kafka: expected brokers as HOST:PORT,HOST:PORT, found 'k1:kafka'"),
+        (["--victoria-metrics", "10.0.0.5:8428"], "--victoria-metrics: '10.0.0.5:8428' is not a URL of a server"),
+        (["--live", "--name 'x"], '--live "--name \'x": No closing quotation'),
+        (["--redis-port", "9092"], "kafka and redis cannot both listen on 127.0.0.1:9092; change a port"),
+    ],
+)
+def test_addresses_and_ports_that_cannot_work_are_refused(tmp_path: Path, options: list[str], message: str) -> None:
+    done = install(tmp_path, *options)
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+    assert "secret" not in done.stderr
+    assert not (tmp_path / "etc").exists()
+
+
 def test_a_second_call_removes_units_that_are_not_wanted_any_more_and_no_others(tmp_path: Path) -> None:
     folder = tmp_path / "etc/systemd/system"
     assert install(tmp_path, "--follow", "slurm --cluster old").returncode == 0
