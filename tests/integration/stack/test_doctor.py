@@ -2,14 +2,21 @@
 
 import os
 import socket
+import ssl
 import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from shadowtime.shared.errors import StoreError
+from shadowtime.shared.streaming import server_checks
+from shadowtime.stack.servers.certificates import certify
 from shadowtime.stack.servers.ports import HOST, free_port
 from shadowtime.stack.servers.servers import Redis
 from tests.support.forked import run_forked
+from tests.support.patience import PATIENCE
 
 
 def doctor(**environment: str) -> subprocess.CompletedProcess[str]:
@@ -41,6 +48,42 @@ def test_a_server_that_answers_is_told(redis_server: Redis) -> None:
     told = doctor(SHADOWTIME_REDIS_URL=redis_server.url)
     assert told.returncode == 0, told.stdout
     assert line_of(told.stdout, "servers of the settings", "redis")[0] == "ok"
+
+
+class Healthy(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/health" else 401)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_server_with_a_certificate_of_its_own_is_checked_with_its_authority(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certify(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "server.pem", tmp_path / "server.key")
+    with ThreadingHTTPServer((HOST, 0), Healthy) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            for name in [name for name in os.environ if name.startswith("SHADOWTIME_")]:
+                monkeypatch.delenv(name)
+            url = f"https://{HOST}:{server.server_port}"
+            monkeypatch.setenv("SHADOWTIME_VICTORIA_METRICS_URL", f"{url}/")
+            with pytest.raises(StoreError, match=r"does not answer: .*certificate verify failed"):
+                server_checks.victoria_metrics(PATIENCE)
+            monkeypatch.setenv("SHADOWTIME_VICTORIA_METRICS_CA_FILE", str(tmp_path / "ca.pem"))
+            assert server_checks.victoria_metrics(PATIENCE) == f"{url}/"
+            monkeypatch.setenv("SHADOWTIME_VICTORIA_METRICS_URL", f"{url}/store")
+            with pytest.raises(StoreError, match=f"^{url}/store answers /health with 401 Unauthorized$"):
+                server_checks.victoria_metrics(PATIENCE)
+        finally:
+            server.shutdown()
+            serving.join()
 
 
 def test_a_taken_port_is_told_with_the_remedy() -> None:
