@@ -51,7 +51,7 @@ class KafkaRun:
         BusError
             If Kafka cannot be used.
         ReplayError
-            If the run is in the log with other settings.
+            If the run is in the log with other settings, or without its beginning.
         """
         loop = get_running_loop()
         until = loop.time() + self._settings.connect_seconds
@@ -76,11 +76,19 @@ class KafkaRun:
         """Read the published envelopes of the run, and seek to the beginning of its answers."""
         self._partition = bus.partition_of(self._run, clients.partitions)
         self.published.clear()
+        first_left: int | None = None
         for record in await clients.published(self._key, self._partition):
             envelope = Envelope.read(record.value)
             if envelope is not None and envelope.sequence == len(self.published):
                 self.published.append(envelope)
+            elif envelope is not None and first_left is None:
+                first_left = envelope.sequence
 
+        if first_left is not None and not self.published:
+            raise ReplayError(
+                f"run {self._run!r} cannot be resumed: topic {JOBS} has it only from sequence {first_left} on, as Kafka "
+                "deletes old messages (retention_hours); choose another --run"
+            )
         if self.published:
             log.info("resuming run", extra={"run": self._run, "sequence": len(self.published)})
             first = self.published[0].event
