@@ -86,8 +86,8 @@ class KafkaRun:
 
         if first_left is not None and not self.published:
             raise ReplayError(
-                f"run {self._run!r} cannot be resumed: topic {JOBS} has it only from sequence {first_left} on, as Kafka "
-                "deletes old messages (retention_hours); choose another --run"
+                f"run {self._run!r} cannot be resumed: topic {JOBS} has it only from sequence {first_left} on, "
+                "as Kafka deletes old messages (retention_hours); choose another --run"
             )
         if self.published:
             log.info("resuming run", extra={"run": self._run, "sequence": len(self.published)})

@@ -130,7 +130,14 @@ class TopicFollower(KafkaFollower):
         await self._consumer.seek_to_end()
 
     async def messages(self) -> "Sequence[Message]":
-        """Return the next messages; none if none arrive within a second. Raise `KafkaError` as `next_batch` does."""
+        """Return the next messages; none if none arrive within a second.
+
+        Raise `BusError` if Kafka refuses to deliver them.
+        """
+        try:
+            records = await self.next_batch(MAX_AT_ONCE, POLL_SECONDS)
+        except KafkaError as error:
+            raise bus.unusable(self._settings, error) from error
         return [
             Message(
                 record.value or b"",
@@ -138,7 +145,7 @@ class TopicFollower(KafkaFollower):
                 record.partition,
                 self.behind(TopicPartition(self._topic, record.partition), record.offset + 1),
             )
-            for record in await self.next_batch(MAX_AT_ONCE, POLL_SECONDS)
+            for record in records
         ]
 
 
@@ -217,7 +224,7 @@ async def subscribe(
     Messages of one run are in order. While Kafka is unreachable, batches are empty. Close the generator to end the
     subscription.
 
-    Raise `BusError` if Kafka cannot be reached, or the topic does not exist.
+    Raise `BusError` if Kafka cannot be reached, the topic does not exist, or Kafka refuses to deliver messages.
     """
     async with TopicFollower(settings, topic, beginning=beginning) as follower:
         while True:

@@ -1,11 +1,15 @@
-"""A member of a consumer group survives that a partition is taken away from it at any moment."""
+"""Followers of topics: what becomes of a partition that is taken away, and of errors of Kafka."""
 
 import asyncio
+from collections.abc import Sequence
+from typing import Any
 
+import pytest
 from aiokafka import TopicPartition
-from aiokafka.errors import IllegalStateError
+from aiokafka.errors import IllegalStateError, TopicAuthorizationFailedError
 
-from shadowtime.shared.streaming.kafka.topic_follower import GroupFollower
+from shadowtime.shared.errors import BusError
+from shadowtime.shared.streaming.kafka.topic_follower import GroupFollower, TopicFollower
 from shadowtime.shared.streaming.settings import Settings
 
 KEPT, LOST = TopicPartition("scores", 0), TopicPartition("scores", 1)
@@ -52,5 +56,19 @@ def test_positions_leave_out_a_partition_that_is_taken_away_meanwhile() -> None:
         await follower.go_back()
         assert again.sought == {KEPT: 3}
         await own.stop()
+
+    asyncio.run(run())
+
+
+def test_a_refusal_during_the_reading_is_an_error_of_the_bus() -> None:
+    class Refused(TopicFollower):
+        async def next_batch(self, most: int, seconds: float) -> Sequence[Any]:
+            raise TopicAuthorizationFailedError("decisions")
+
+    async def run() -> None:
+        follower = Refused(Settings(), "decisions")
+        with pytest.raises(BusError, match="^Kafka at 127.0.0.1:9092 cannot be used: .*decisions"):
+            await follower.messages()
+        await follower._consumer.stop()  # noqa: SLF001
 
     asyncio.run(run())
