@@ -152,9 +152,9 @@ class Kafka(Server):
             write_private(store, access.key.read_text() + access.certificate.read_text())
             settings |= {
                 "ssl.keystore.type": "PEM",
-                "ssl.keystore.location": str(store),
+                "ssl.keystore.location": store.name,
                 "ssl.truststore.type": "PEM",
-                "ssl.truststore.location": str(access.authority),
+                "ssl.truststore.location": os.path.relpath(access.authority, self.folder),
             }
 
         return settings
@@ -168,9 +168,13 @@ class Kafka(Server):
         (self.folder / "tmp").mkdir(exist_ok=True)
         if not (self.folder / "data" / "meta.properties").exists():
             self._format(written)
-        return [*self.java_command(), "kafka.Kafka", str(written)]
+        return [*self.java_command(), "kafka.Kafka", written.name]
 
     def _all_settings(self) -> dict[str, str | int]:
+        """Return the settings of the broker. Files are relative to the folder in which the broker runs.
+
+        In them, a comma would separate two folders, and a backslash would escape.
+        """
         return {
             "process.roles": "broker,controller",
             "node.id": 1,
@@ -180,7 +184,7 @@ class Kafka(Server):
             "listener.security.protocol.map": "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "inter.broker.listener.name": "BROKER",
             "controller.listener.names": "CONTROLLER",
-            "log.dirs": str(self.folder / "data"),
+            "log.dirs": "data",
             "auto.create.topics.enable": "false",
             # A killed broker can rejoin only after the session of its predecessor has expired: 9 s by default.
             "broker.session.timeout.ms": 3_000,
@@ -217,11 +221,12 @@ class Kafka(Server):
 
     def _format(self, written: Path) -> None:
         tool = [*self.java_command(), "-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool"]
-        command = [*tool, "format", f"--cluster-id={self.cluster_id}", "--config", str(written)]
+        command = [*tool, "format", f"--cluster-id={self.cluster_id}", "--config", written.name]
         with open_log(self.log) as log:
             try:
                 done = subprocess.run(  # noqa: S603
                     command,
+                    cwd=self.folder,
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     timeout=FORMAT_SECONDS,

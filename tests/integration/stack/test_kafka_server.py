@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.stack.servers import Kafka, ServerError
+from shadowtime.shared.stages import WRITTEN_BY
+from shadowtime.stack.roles import roles
+from shadowtime.stack.servers import Access, Kafka, ServerError
 from shadowtime.stack.servers.checksums import read_sums
 from shadowtime.stack.servers.jars import SUMS, jar_folder, kafka_version
 from tests.support.patience import PATIENCE
@@ -30,6 +32,19 @@ def test_topics_and_their_partitions_survive_a_kill(tmp_path: Path) -> None:
     assert "message.max.bytes=1000\n" in (tmp_path / "broker.properties").read_text()
     with Kafka(tmp_path) as successor:  # another object, other ports, the same data
         assert partitions_of(successor, "jobs") == 3
+
+
+@pytest.mark.nightly
+def test_the_folder_may_have_any_name(tmp_path: Path) -> None:
+    """A comma had split it: the data were in the first part, outside the folder, and the broker did not start."""
+    require(Kafka)
+    folder = tmp_path / "a b,c\\d é#"
+    access = Access(folder / "access", roles(tuple(WRITTEN_BY)), tls=True)
+    access.prepare()
+    with Kafka(folder / "kafka", access=access) as broker:
+        assert broker.answers()
+    assert (folder / "kafka" / "data" / "meta.properties").exists()
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
 
 
 @pytest.fixture

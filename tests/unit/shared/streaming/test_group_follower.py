@@ -67,7 +67,7 @@ def test_a_refusal_during_the_reading_is_an_error_of_the_bus() -> None:
 
     async def run() -> None:
         follower = Refused(Settings(), "decisions")
-        with pytest.raises(BusError, match="^Kafka at 127.0.0.1:9092 cannot be used: .*decisions"):
+        with pytest.raises(BusError, match=r"^Kafka at 127.0.0.1:9092 cannot be used: .*decisions"):
             await follower.messages()
         await follower._consumer.stop()  # noqa: SLF001
 
