@@ -32,7 +32,14 @@ from contextlib import suppress
 from typing import Any, cast
 
 from redis.asyncio import RedisCluster
-from redis.exceptions import AuthenticationError, NoScriptError, RedisClusterException, RedisError, ResponseError
+from redis.exceptions import (
+    AuthenticationError,
+    NoScriptError,
+    ReadOnlyError,
+    RedisClusterException,
+    RedisError,
+    ResponseError,
+)
 from redis.exceptions import ConnectionError as Disconnected
 
 from shadowtime.shared.errors import FencedError, StateAltered, StoreError, reason_of
@@ -373,8 +380,10 @@ class RedisStore:
         for call in calls:
             pipeline.execute_command("EVALSHA", self._script, *call)  # a cluster's pipeline has no other way
         answers: list[Any] = await pipeline.execute(raise_on_error=False)
-        if isinstance(self._client, RedisCluster) and any(isinstance(answer, Disconnected) for answer in answers):
-            await self._client.aclose()  # the next command asks which node has the keys now
+        if any(isinstance(answer, ReadOnlyError) for answer in answers) or (
+            isinstance(self._client, RedisCluster) and any(isinstance(answer, Disconnected) for answer in answers)
+        ):
+            await self._reconnect()
         unknown = [at for at, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
         if unknown:  # Redis has restarted, and has not applied these
             await self._client.script_load(COMMIT)
@@ -382,6 +391,16 @@ class RedisStore:
                 answers[at] = answer
 
         return answers
+
+    async def _reconnect(self) -> None:
+        """Drop idle connections, so that the next command finds the server that has the keys now.
+
+        After a failover, a connection may last to a server that is only a replica now, and refuses all writes.
+        """
+        if isinstance(self._client, RedisCluster):
+            await self._client.aclose()
+        else:
+            await self._client.connection_pool.disconnect(inuse_connections=False)
 
     async def _at_once(self, *commands: tuple[Any, ...]) -> Any:
         """Run commands as one transaction, and return their answers."""
@@ -461,6 +480,8 @@ class RedisStore:
         try:
             return await cast("Awaitable[Any]", pending)
         except FAILURES as error:
+            if isinstance(error, ReadOnlyError):
+                await self._reconnect()
             raise error_of(error) from error
         finally:
             self._free.release()

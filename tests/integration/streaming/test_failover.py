@@ -1,0 +1,36 @@
+"""After a failover of Redis, a client leaves the server that is only a replica now."""
+
+import asyncio
+
+import pytest
+
+from shadowtime.shared.errors import StoreError
+from shadowtime.shared.streaming.protocols import Transaction
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.state.redis_client import connect
+from shadowtime.shared.streaming.state.redis_store import RedisStore
+from shadowtime.stack.servers.servers import Redis
+
+
+def test_a_client_of_a_server_that_became_a_replica_connects_anew(empty_redis: Redis) -> None:
+    transaction = Transaction("run", -1, 0, 0, 0, b"{}", (), (b"{}",), 0)
+
+    async def run() -> None:
+        admin, client = (connect(Settings(redis_url=empty_redis.url)) for _ in range(2))
+        store = RedisStore(client, "scheduler")
+        try:
+            for work in (lambda: store.commit(transaction), lambda: store.attempt("run")):
+                await store.wait_for(1.0)
+                before = await client.client_id()
+                await admin.execute_command("REPLICAOF", "127.0.0.1", "1")
+                with pytest.raises(StoreError, match="read only replica"):
+                    await work()
+                assert await client.client_id() != before  # a balancer would lead this one to the new primary
+                await admin.execute_command("REPLICAOF", "NO", "ONE")
+                await work()
+        finally:
+            await admin.execute_command("REPLICAOF", "NO", "ONE")
+            await admin.aclose()
+            await client.aclose()
+
+    asyncio.run(run())
