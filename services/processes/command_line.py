@@ -151,10 +151,16 @@ def rebuild_stage(
     async def work() -> None:
         await require_servers(settings)
         rebuilt = await rebuild(stage_of(stage), settings, run)
-        for name, sequence in rebuilt.items():
-            say(f"{stage}: run {name} rebuilt up to sequence {sequence}")
+        for name, (sequence, answered) in rebuilt.items():
+            if sequence is None:
+                say(f"{stage}: run {name} is not rebuilt: its topic no longer has its beginning; its old state stays")
+            else:
+                short = "" if sequence == answered else f" only; expected {answered}, its last answer"
+                say(f"{stage}: run {name} rebuilt up to sequence {sequence}{short}")
         if not rebuilt:
             say(f"{stage}: nothing to rebuild: it has answered for no run of its topic yet")
+        if any(sequence != answered for sequence, answered in rebuilt.values()):
+            raise typer.Exit(1)
 
     asyncio.run(_interruptible(work()))
 

@@ -3,8 +3,9 @@
 import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from shadowtime.shared.messages import Envelope, Rejected
+from shadowtime.shared.messages import ClusterOpened, Envelope, Rejected
 from shadowtime.shared.stages import Stage
 from shadowtime.shared.streaming.kafka import LogReader, read_log, topic_admin
 from shadowtime.shared.streaming.protocols import Record
@@ -39,31 +40,40 @@ class _Silent:
         return 0
 
 
-async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> dict[str, int]:
+class Rebuilt(NamedTuple):
+    """The result for a run: the last sequence of its new state, and the last one that the stage has answered.
+
+    `sequence` is None if the topic no longer has the beginning of the run. Then its stored state stays as it is.
+    """
+
+    sequence: int | None
+    answered: int
+
+
+async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> dict[str, Rebuilt]:
     """Replay a stage's input from the beginning, drop the outputs, and store the state of each run.
 
     `only` is the one run to rebuild; None for all runs.
     Use it if Redis has lost the state, a snapshot is of an older schema, or a run is quarantined. No worker of the
     stage may run meanwhile. An event that the stage had failed to handle stays rejected. Events that it had not
-    answered yet, or had left aside, are handled when it starts again.
+    answered yet, or had left aside, are handled when it starts again. The value of an event that the stage failed to
+    handle is replaced by its answer.
 
     Returns
     -------
     dict
-        The sequence up to which each run was rebuilt.
+        The result for each run that the stage has answered.
     """
     client = connect(settings)
     store = RedisStore(client, stage.name, settings.run_retention_seconds, settings.state_key)
     reading = LogReader(settings)
-    rebuilt: dict[str, int] = {}
+    rebuilt: dict[str, Rebuilt] = {}
     try:
         partitions = await topic_admin.prepare_topics(settings)
         topic = await topic_admin.identity_of(settings, stage.reads)
         for partition in range(partitions):
             answers = await _read_answers(stage, settings, partition)
-            for name in answers:
-                if only in (None, name):
-                    await store.forget(name)
+            begun: set[str] = set()
             anyone = replace(stage, later_fields=())  # its own rejections are handed back to it as inputs
             metrics = WorkerMetrics(stage.name)
             context = WorkerContext(anyone, store, _Silent(topic), settings, metrics, partitions, time.monotonic)
@@ -71,8 +81,20 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
             try:
                 await worker.identify(partition)
                 async for part in reading.parts(stage.reads, partition):
-                    records = [_as_answered(record, answers, only) for record in part]
-                    await worker.handle([worker.receive(record) for record in records if record is not None])
+                    records: list[Record] = []
+                    for record in part:
+                        envelope = Envelope.read(record.value)
+                        if envelope is None or only not in (None, envelope.run) or envelope.run not in answers:
+                            continue
+                        opens = isinstance(envelope.event, ClusterOpened) and record.key == envelope.run.encode()
+                        if opens and envelope.run not in begun:
+                            begun.add(envelope.run)  # its whole log is there, so that its old state is not needed
+                            await store.forget(envelope.run)
+                        last, refused = answers[envelope.run]
+                        if envelope.run in begun and envelope.sequence <= last:
+                            value = refused.get(envelope.sequence, record.value)
+                            records.append(replace(record, value=value))
+                    await worker.handle([worker.receive(record) for record in records])
                     worker.take_done()
 
                 await worker.commit_all()
@@ -81,7 +103,10 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
             finally:
                 worker.close()
 
-            rebuilt |= {name: last for name, (last, _) in answers.items() if only in (None, name)}
+            names = [name for name in answers if only in (None, name)]
+            for name, summary in zip(names, await store.summaries(names), strict=True):
+                sequence = -1 if summary is None else summary.sequence
+                rebuilt[name] = Rebuilt(sequence if name in begun else None, answers[name][0])
 
         return rebuilt
     finally:
@@ -107,17 +132,3 @@ async def _read_answers(stage: Stage, settings: Settings, partition: int) -> Ans
             answers[envelope.run] = envelope.sequence, refused
 
     return answers
-
-
-def _as_answered(record: Record, answers: Answers, only: str | None) -> Record | None:
-    """Return a record if the stage has answered it, else None.
-
-    The value of an event that the stage failed to handle is replaced by its answer.
-    """
-    envelope = Envelope.read(record.value)
-    if envelope is None or only not in (None, envelope.run):
-        return None
-    last, refused = answers.get(envelope.run, (-1, {}))
-    if envelope.sequence > last:
-        return None
-    return replace(record, value=refused.get(envelope.sequence, record.value))  # type: ignore[type-var]

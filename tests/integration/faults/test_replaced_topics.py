@@ -2,16 +2,23 @@
 
 import asyncio
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
+from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.messages import ClusterOpened, Envelope, Event, SchedulingPoint
 from shadowtime.shared.stages.topics import JOBS
 from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.kafka import topic_admin
+from shadowtime.shared.streaming.protocols import RunState
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.state.redis_client import connect
+from shadowtime.shared.streaming.state.redis_store import RedisStore
+from shadowtime.shared.streaming.state_rebuild import Rebuilt, rebuild
 from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.integration.faults.dead_letters import dead_letters, publish
 from tests.support.real_servers import require
@@ -75,3 +82,39 @@ def test_a_topic_that_is_made_anew(tmp_path: Path, stopped: bool, count: int) ->
         assert "events are judged by their sequence" in letter["reason"]
         publish(settings, JOBS, RUN, events_of(RUN, 301 + count, 330 + count))
         workers.wait_for_answers(settings, RUN, 330 + count)
+
+
+def test_a_rebuild_without_the_beginning_of_a_run_keeps_its_state_and_says_so(
+    tmp_path: Path, empty_redis: Redis
+) -> None:
+    require(Kafka)
+    (stage,) = (stage for stage in STAGES if stage.reads == JOBS)
+    with Kafka(tmp_path / "kafka") as kafka:
+        settings = Settings(kafka_bootstrap=kafka.address, redis_url=empty_redis.url, partitions=1)
+        for topic in (JOBS, stage.writes):  # the stage has answered all of them
+            publish(settings, topic, RUN, events_of(RUN, 0, 5))
+        assert asyncio.run(rebuild(stage, settings)) == {RUN: Rebuilt(5, 5)}
+        make_anew(settings, JOBS)
+        assert asyncio.run(rebuild(stage, settings)) == {RUN: Rebuilt(None, 5)}
+
+        async def stored() -> RunState | None:
+            client = connect(settings)
+            try:
+                return await RedisStore(client, stage.name).load(RUN)
+            finally:
+                await client.aclose()
+
+        state = asyncio.run(stored())
+        assert state is not None
+        assert state.sequence == 5
+        told = subprocess.run(
+            [
+                *(sys.executable, "-m", "shadowtime", "rebuild", stage.name, "--run", RUN),
+                *(f"--kafka-bootstrap={kafka.address}", f"--redis-url={empty_redis.url}"),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert told.returncode == 1
+        assert f"run {RUN} is not rebuilt: its topic no longer has its beginning; its old state stays" in told.stderr
