@@ -1,5 +1,6 @@
 """URLs and tokens of servers, as people enter them."""
 
+from contextlib import suppress
 from ipaddress import AddressValueError, IPv6Address
 from urllib.parse import parse_qsl, urlsplit
 
@@ -39,30 +40,28 @@ def http_url(url: str, example: str = "http://127.0.0.1:8428") -> str:
 def kafka_servers(servers: str) -> str:
     """Return the addresses of brokers, without blanks and empty entries. Raise `ValueError` if one is malformed.
 
-    >>> kafka_servers("kafka.example.org:9092, [::1]:9092,")
-    'kafka.example.org:9092,[::1]:9092'
+    >>> kafka_servers("kafka.example.org:9092, [::1]:9092,"), kafka_servers("::1")
+    ('kafka.example.org:9092,[::1]:9092', '[::1]:9092')
     >>> kafka_servers("http://10.0.0.5:9092")
     Traceback (most recent call last):
     ValueError: expected brokers as HOST:PORT,HOST:PORT, found 'http://10.0.0.5:9092'
     """
-    entries = [entry.strip() for entry in servers.split(",") if entry.strip()]
-    for entry in entries or [""]:
-        if not _is_broker(entry):
-            raise ValueError(f"expected brokers as HOST:PORT,HOST:PORT, found {entry.rpartition('@')[2]!r}")
-    return ",".join(entries)
+    return ",".join([_broker(entry.strip()) for entry in servers.split(",") if entry.strip()] or [_broker("")])
 
 
-def _is_broker(entry: str) -> bool:
+def _broker(entry: str) -> str:
+    with suppress(AddressValueError):
+        return f"[{IPv6Address(entry)}]:9092"  # Kafka's usual port; some clients need it
     try:
-        IPv6Address(entry)
-    except AddressValueError:
-        try:
-            parts = urlsplit(f"//{entry}")
-            (parts.hostname or "").encode("idna")  # as a connection does
-            return parts.netloc == entry and "@" not in entry and bool(parts.hostname) and parts.port != 0
-        except ValueError:  # half an IPv6 address, an impossible port, or a host name that is too long
-            return False
-    return True
+        parts = urlsplit(f"//{entry}")
+        (parts.hostname or "").encode("idna")  # as a connection does
+        fine = parts.netloc == entry and "@" not in entry and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # half an IPv6 address, an impossible port, or a host name that is too long
+        fine = False
+
+    if not fine:
+        raise ValueError(f"expected brokers as HOST:PORT,HOST:PORT, found {entry.rpartition('@')[2]!r}")
+    return entry
 
 
 def bearer_token(text: str) -> str:

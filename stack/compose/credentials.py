@@ -204,7 +204,7 @@ def make(folder: Path, wanted: Sequence[str], *, renew: bool = False) -> dict[st
     made, kept = {}, {*KEPT, *seals(roles(FLOW))}
     for name in wanted:
         path = folder / name
-        if (renew and name not in kept) or not path.exists():
+        if (renew and name not in kept) or not path.exists() or not path.stat().st_size:  # empty after a power cut
             write_private(path, secrets.token_hex(16))
         made[name] = path.read_text()
 

@@ -50,7 +50,7 @@ class Access:
             folder.chmod(0o700)
         for name in secret_names(self.roles):
             path = self.folder / "secrets" / name
-            if not path.exists():
+            if not path.exists() or not path.stat().st_size:  # a file may be empty after a power cut
                 write_private(path, secrets.token_urlsafe(32) + "\n")
             path.chmod(0o600)
 

@@ -78,7 +78,9 @@ class Inbox:
             async with self._writing:
                 await asyncio.to_thread(self._keep, accepted)
         except OSError as error:
-            raise web.HTTPServiceUnavailable(reason=f"no line was stored: {error.strerror}") from None
+            raise web.HTTPServiceUnavailable(
+                reason=f"not all lines were stored: {error.strerror}; send them again"
+            ) from None
 
         refused = any("error" in answer for answer in answers)
         return web.Response(

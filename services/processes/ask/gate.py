@@ -25,6 +25,9 @@ SMALLEST_TOKEN = 16
 """Least number of characters of a portal's token."""
 
 
+USUAL_PORT = re.compile(r"^(http://.*):80$|^(https://.*):443$")
+
+
 class Portal(FrozenModel):
     """A page of another site: the file with its token, and the origins whose pages may read answers in a browser."""
 
@@ -38,7 +41,7 @@ class Portal(FrozenModel):
         for origin in origins:
             if re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+", origin) is None:
                 raise ValueError(f"expected an origin such as https://portal.example.org, found {origin!r:.100}")
-        return origins
+        return tuple(USUAL_PORT.sub(r"\1\2", origin.lower()) for origin in origins)  # as browsers write them
 
 
 class VisitorAccess(FrozenModel):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.stack.compose.credentials import make
 from shadowtime.stack.roles import ADMIN, KAFKA, REDIS, SUBSCRIBER, kafka_acls, redis_acl, roles, secret_names
 from shadowtime.stack.servers import certificates
 from shadowtime.stack.servers.access import Access
@@ -32,6 +33,19 @@ def test_secrets_are_made_once_and_are_private(tmp_path: Path) -> None:
     assert made.passwords(KAFKA) | made.passwords(REDIS) == first
     assert {path.stat().st_mode & 0o777 for path in (made.folder, made.folder / "secrets")} == {0o700}
     assert files[0].stat().st_mode & 0o777 == 0o600
+
+
+def test_a_secret_that_a_power_cut_left_empty_is_made_again(tmp_path: Path) -> None:
+    made = access(tmp_path)
+    made.prepare()
+    before = made.passwords(KAFKA)
+    made.secret_file(ADMIN, KAFKA).write_text("")
+    made.prepare()
+    after = made.passwords(KAFKA)
+    assert len(after[ADMIN]) > 40
+    assert {name for name in after if after[name] != before[name]} == {ADMIN}
+    (tmp_path / "kafka-live").touch()
+    assert len(make(tmp_path, ["kafka-live"])["kafka-live"]) == 32
 
 
 def test_no_role_of_a_stage_reaches_what_is_of_another() -> None:

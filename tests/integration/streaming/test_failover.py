@@ -21,11 +21,13 @@ def test_a_client_of_a_server_that_became_a_replica_connects_anew(empty_redis: R
         try:
             for work in (lambda: store.commit(transaction), lambda: store.attempt("run")):
                 await store.wait_for(1.0)
-                before = await client.client_id()
+                before = await client.execute_command("CLIENT", "ID")
                 await admin.execute_command("REPLICAOF", "127.0.0.1", "1")
                 with pytest.raises(StoreError, match="read only replica"):
                     await work()
-                assert await client.client_id() != before  # a balancer would lead this one to the new primary
+                assert (
+                    await client.execute_command("CLIENT", "ID") != before
+                )  # a balancer would lead this one to the new primary
                 await admin.execute_command("REPLICAOF", "NO", "ONE")
                 await work()
         finally:

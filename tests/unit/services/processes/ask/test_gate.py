@@ -98,3 +98,9 @@ def test_settings_that_others_can_change_are_not_read(tmp_path: Path) -> None:
     path.chmod(0o666)
     with pytest.raises(SettingsError, match="other users can change"):
         Gate.read(path)
+
+
+def test_origins_are_compared_as_browsers_write_them() -> None:
+    origins = ("https://OOD.example.org:443", "http://h:80", "http://h:8080", "https://h:80", "http://[::1]:80")
+    portal = Portal(token_file=Path("x"), origins=origins)
+    assert portal.origins == ("https://ood.example.org", "http://h", "http://h:8080", "https://h:80", "http://[::1]")
