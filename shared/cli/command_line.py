@@ -1,5 +1,6 @@
 """The base of all command lines: remarks on standard error, errors on one line, no traceback for users."""
 
+import errno
 import os
 import signal
 import sys
@@ -26,6 +27,9 @@ USAGE_ERROR: Any = typer.BadParameter.__base__
 
 messages = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
+
+OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EINVAL)
+"""Numbers of the errors with which the system refuses to write to standard output."""
 
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 """Exit statuses after Ctrl-C and SIGTERM, as a shell reports them."""
@@ -97,6 +101,8 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
     except OSError as error:
         if error.filename is not None:  # an error of standard output names no file
             _fail(f"{os.fsdecode(error.filename)}: {error.strerror}")
+        if error.errno not in OF_OUTPUT:
+            _fail(error.strerror or str(error))
         end_unwritten(error)
     except Exception as error:
         if not _hides_interruption(error):

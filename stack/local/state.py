@@ -47,7 +47,7 @@ class StackState:
 def hold_lock(folder: Path) -> Iterator[None]:
     """Hold the lock of a stack. The kernel releases it when the process ends, even after a kill.
 
-    Raise `ServerError` if another process holds the lock for `LOOK_SECONDS`.
+    Raise `ServerError` if another process holds the lock for `LOOK_SECONDS`, or the file system has no locks.
     """
     with (folder / "lock").open("a+") as file:
         deadline = time.monotonic() + LOOK_SECONDS
@@ -61,6 +61,8 @@ def hold_lock(folder: Path) -> Iterator[None]:
                         f"a supervisor already runs in {folder}; end it with shadowtime stack down"
                     ) from None
                 time.sleep(0.02)
+            except OSError as error:
+                raise _unlockable(folder, error) from None
 
         file.truncate(0)
         file.write(str(os.getpid()))
@@ -69,17 +71,27 @@ def hold_lock(folder: Path) -> Iterator[None]:
 
 
 def supervisor_of(folder: Path) -> int | None:
-    """Return the process id of the supervisor that runs in `folder`; None if no supervisor runs."""
+    """Return the process id of the supervisor that runs in `folder`; None if no supervisor runs.
+
+    Raise `ServerError` if the file system has no locks.
+    """
     try:
         with (folder / "lock").open("r+") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 return int(file.read() or 0) or None
+            except OSError as error:
+                raise _unlockable(folder, error) from None
     except (FileNotFoundError, NotADirectoryError):
         pass
 
     return None
+
+
+def _unlockable(folder: Path, error: OSError) -> ServerError:
+    """Return the error for a file system without locks, such as some mounts of NFS and Lustre."""
+    return ServerError(f"{folder / 'lock'} cannot be locked: {error.strerror}; choose a local disk with --folder")
 
 
 def write_state(folder: Path, state: StackState) -> None:

@@ -83,8 +83,11 @@ def _report(plan: StackPlan, server: Server, main: int) -> int:
         notify("READY=1")
         return 0
 
+    try:
+        os.kill(main, signal.SIGTERM)
+    except ProcessLookupError:
+        problem = "it has ended"
     sys.stderr.write(f"{server.name} at {server.address} is not ready: {problem}\n")
-    os.kill(main, signal.SIGTERM)
     return 1
 
 

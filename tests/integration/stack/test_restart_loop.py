@@ -1,16 +1,18 @@
 """Whatever ends is started again: at once, then after pauses that double."""
 
+import errno
+import os
 import threading
 from pathlib import Path
 
 import pytest
 
-from shadowtime.stack.local import restart_loop
+from shadowtime.stack.local import restart_loop, state
 from shadowtime.stack.local.plan import StackPlan
 from shadowtime.stack.local.restart_loop import RestartLoop
 from shadowtime.stack.local.state import StackState, read_state
 from shadowtime.stack.local.supervisor import Supervisor
-from shadowtime.stack.servers.server import Server
+from shadowtime.stack.servers.server import Server, ServerError
 from tests.support.patience import PATIENCE
 from tests.support.processes import wait_until
 
@@ -79,6 +81,18 @@ def test_a_supervisor_whose_state_cannot_be_written_goes_on(tmp_path: Path) -> N
     (tmp_path / "state.json").rmdir()
     supervisor._publish_state()  # noqa: SLF001
     assert read_state_of(tmp_path) is not None
+
+
+def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: object, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(state.fcntl, "flock", refuse)
+    message = r"lock cannot be locked: No locks available; choose a local disk with --folder$"
+    with pytest.raises(ServerError, match=message), state.hold_lock(tmp_path):
+        pass
+    with pytest.raises(ServerError, match=message):
+        state.supervisor_of(tmp_path)
 
 
 def test_pauses_double_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

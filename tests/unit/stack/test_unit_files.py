@@ -1,12 +1,15 @@
 """Systemd units: what is in them, and what is refused."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from shadowtime.shared.stages import WRITTEN_BY
 from shadowtime.stack.local.plan import StackPlan
 from shadowtime.stack.servers import ServerError
+from shadowtime.stack.units.launch import _report
 from shadowtime.stack.units.unit_files import STATE, Units
 
 PLAN = StackPlan(str(STATE), tuple(WRITTEN_BY), secure=True)
@@ -59,3 +62,10 @@ def test_two_clusters_have_ports_of_their_own() -> None:
 def test_arguments_of_a_follower_that_cannot_be_right_are_refused(follows: list[str], message: str) -> None:
     with pytest.raises(ServerError, match=message):
         Units(PLAN, "o1", PREFIX, follows=follows).texts()
+
+
+def test_the_end_of_a_server_before_it_is_ready_is_told_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    nobody = 2**22 + 1  # no process has this number
+    server = SimpleNamespace(name="redis", address="127.0.0.1:6379")
+    assert _report(PLAN, cast("Any", server), nobody) == 1
+    assert capsys.readouterr().err == "redis at 127.0.0.1:6379 is not ready: it has ended\n"
