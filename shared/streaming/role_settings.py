@@ -41,7 +41,7 @@ def file_of(role: str) -> Path | None:
 
     Raise `SettingsError` if the file that is named does not exist, belongs to another user, or is open to others.
     """
-    named = os.environ.get(VARIABLE)
+    named = os.environ.get(VARIABLE) or None  # an empty variable counts as not set
     place = FOLDER if named is None else Path(named)
     path = place / f"{role}.env" if place.suffix != ".env" else place
     try:

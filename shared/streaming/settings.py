@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as SourceError
 
 from shadowtime.shared.bounds import MAX_DURATION
@@ -26,7 +26,8 @@ class Settings(BaseSettings):
     """The settings of a process, read once at its start.
 
     Each field is `--field-name` on the command line of a worker and `SHADOWTIME_FIELD_NAME` in the environment; a flag
-    wins. A file with a password can be named instead of the password. Secrets are hidden wherever settings are shown.
+    wins. An empty variable counts as not set. A file with a password can be named instead of the password. Secrets are
+    hidden wherever settings are shown.
     """
 
     model_config = SettingsConfigDict(
@@ -124,6 +125,18 @@ class Settings(BaseSettings):
     def run_retention_seconds(self) -> int:
         """Seconds for which an open run without new events is kept; 0 means for ever."""
         return max(0, self.run_retention_hours) * 3_600
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return the sources besides flags: arguments, then variables that are not empty."""
+        return init_settings, EnvSettingsSource(settings_cls, env_ignore_empty=True)
 
     @model_validator(mode="before")
     @classmethod

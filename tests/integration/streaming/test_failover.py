@@ -1,6 +1,7 @@
 """After a failover of Redis, a client leaves the server that is only a replica now."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,8 @@ def test_a_client_of_a_server_that_became_a_replica_connects_anew(empty_redis: R
     transaction = Transaction("run", -1, 0, 0, 0, b"{}", (), (b"{}",), 0)
 
     async def run() -> None:
-        admin, client = (connect(Settings(redis_url=empty_redis.url)) for _ in range(2))
+        admin: Any = connect(Settings(redis_url=empty_redis.url))
+        client: Any = connect(Settings(redis_url=empty_redis.url))
         store = RedisStore(client, "scheduler")
         try:
             for work in (lambda: store.commit(transaction), lambda: store.attempt("run")):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.streaming import role_settings
 from shadowtime.shared.streaming.role_settings import FOLLOW_PORT, VARIABLE
 from shadowtime.shared.streaming.settings import read_settings
 
@@ -141,3 +142,18 @@ def test_a_password_may_lie_in_a_file(tmp_path: Path, server: str) -> None:
     (tmp_path / "password").write_text("")
     with pytest.raises(SettingsError, match=f"{server.replace('-', '_')}_password_file: .*password is empty"):
         read_settings([flag])
+
+
+def test_an_empty_variable_counts_as_not_set(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(folder))
+    for name in ("KAFKA_BOOTSTRAP", "REDIS_URL", "REDIS_PASSWORD_FILE", "GRAFANA_URL", "WEB_PORT", "KAFKA_CA_FILE"):
+        monkeypatch.setenv(f"SHADOWTIME_{name}", "")
+    settings = read_settings(role="live")
+    assert (settings.kafka_bootstrap, settings.redis_url) == ("127.0.0.1:7001", "redis://127.0.0.1:7002/0")
+    assert settings.redis_password is not None
+    assert (settings.grafana_url, settings.web_port, settings.kafka_ca_file) == (None, 6066, None)
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setattr(role_settings, "FOLDER", tmp_path_factory.mktemp("none"))
+    assert read_settings(role="live").kafka_bootstrap == "127.0.0.1:9092"
