@@ -1,6 +1,7 @@
 """After a failover of Redis, a client leaves the server that is only a replica now."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -21,7 +22,9 @@ def test_a_client_of_a_server_that_became_a_replica_connects_anew(empty_redis: R
         client: Any = connect(Settings(redis_url=empty_redis.url))
         store = RedisStore(client, "scheduler")
         try:
-            for work in (lambda: store.commit(transaction), lambda: store.attempt("run")):
+            works: list[Callable[[], Awaitable[object]]]
+            works = [lambda: store.commit(transaction), lambda: store.attempt("run")]
+            for work in works:
                 await store.wait_for(1.0)
                 before = await client.execute_command("CLIENT", "ID")
                 await admin.execute_command("REPLICAOF", "127.0.0.1", "1")
