@@ -53,12 +53,17 @@ def ssl_context(settings: Settings) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=settings.kafka_ca_file)
         if settings.kafka_certificate_file is not None:
-            context.load_cert_chain(settings.kafka_certificate_file, settings.kafka_key_file)
+            context.load_cert_chain(settings.kafka_certificate_file, settings.kafka_key_file, _password_of_key)
     except OSError as error:
         files = (settings.kafka_ca_file, settings.kafka_certificate_file, settings.kafka_key_file)
         named = ", ".join(str(file) for file in files if file is not None)
         raise BusError(f"TLS to Kafka cannot be set up with {named}: {error}") from None
     return context
+
+
+def _password_of_key() -> str:
+    """Refuse a key that has a password. By default, OpenSSL would ask for it on the terminal, for ever."""
+    raise BusError("TLS to Kafka cannot be set up: kafka_key_file is encrypted; expected a key without a password")
 
 
 def unusable(settings: Settings, error: Exception) -> BusError:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.shared.errors import BusError
+from shadowtime.shared.streaming.kafka import clients
+from shadowtime.shared.streaming.settings import read_settings
 from shadowtime.stack.compose.credentials import make
 from shadowtime.stack.roles import ADMIN, KAFKA, REDIS, SUBSCRIBER, kafka_acls, redis_acl, roles, secret_names
 from shadowtime.stack.servers import certificates
@@ -94,3 +97,12 @@ def test_a_certificate_that_soon_ends_is_made_anew(tmp_path: Path, monkeypatch: 
     second = (tmp_path / "ca.pem").read_bytes()
     certify(tmp_path)
     assert first != second == (tmp_path / "ca.pem").read_bytes()
+
+
+def test_nobody_is_asked_for_the_password_of_a_key(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-subj", "/CN=x", "-passout", "pass:secret"]
+    subprocess.run([*made, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    settings = read_settings([f"--kafka-certificate-file={certificate}", f"--kafka-key-file={key}"])
+    with pytest.raises(BusError, match="kafka_key_file is encrypted; expected a key without a password"):
+        clients.ssl_context(settings)
