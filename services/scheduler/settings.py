@@ -22,7 +22,7 @@ class PolicySettings(SpecSettings):
 
     The regular scheme of Tang 2013 turns on `adjust_queue`, `adjust_candidates` and `running`. The selective scheme
     leaves `running` off (docs/algorithms.md#uses-of-an-adjusted-request). The settings have no effect on jobs without
-    adjusted requests or predictions.
+    adjusted requests or predictions, and some have none on the decisions of some policies.
 
     Parameters
     ----------
