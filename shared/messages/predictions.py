@@ -227,7 +227,7 @@ class WaitBound(FrozenModel):
     queue
         The queue that the waits are taken from; None for the whole cluster.
     quantile, confidence
-        In 0 to 1. A bound of `WITHOUT_CONFIDENCE` has no confidence. Its field has the confidence that was asked for.
+        In 0 to 1. A conformal or futures bound has no confidence. Its field has the confidence that was asked for.
     bound
         Seconds. None if there is no bound; `reason` then says why. Also None if waits are bounded only from below.
     lower

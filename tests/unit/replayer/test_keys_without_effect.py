@@ -1,4 +1,4 @@
-"""Keys that have no effect on the decisions of a policy, as docs/algorithms.md#uses-of-an-adjusted-request lists them."""
+"""Keys without an effect on the decisions of a policy: docs/algorithms.md#uses-of-an-adjusted-request."""
 
 import pytest
 
