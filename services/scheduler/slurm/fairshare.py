@@ -233,6 +233,8 @@ class Shares:
 
         def of(shares: float, usage: float) -> tuple[float, float]:
             part = usage / whole if whole else 0.0
+            if not level:
+                return 0.0, part
             own = part if number == ROOT else part + (effective - part) * shares / level
             return norm * shares / level, own
 

@@ -224,3 +224,10 @@ def test_usage_that_has_decayed_to_almost_nothing_counts_as_none() -> None:
         shares.decay(86_400)
         shares.charge((8, 1), 1e7)
     assert shares.factors() == {(7, 1): 1.0, (8, 1): 0.5}
+
+
+@pytest.mark.parametrize("classic", [False, True])
+def test_users_of_an_account_without_any_shares_come_last(classic: bool) -> None:
+    shares = Shares([(1, 0, 1, 2), (2, 0, 1, 1)], [(7, 1, 0, 5.0), (8, 1, 0, 0.0), (9, 2, 1, 0.0)], classic=classic)
+    factors = shares.factors()
+    assert factors[7, 1] == factors[8, 1] < factors[9, 2] == 1.0
