@@ -185,6 +185,11 @@ def specs() -> str:
                 for option in registry.common
             ]
             parts.append(table(KEYS, [*nested, *(key_row(name, field) for name, field in common.items())]))
+        if option == "policy":
+            parts.append(
+                "The last five have [no effect on the decisions of some policies]"
+                "(../algorithms.md#uses-of-an-adjusted-request).\n"
+            )
 
         for name, kind in classes.items():
             fields = {key: field for key, field in kind.Settings.model_fields.items() if key not in common}

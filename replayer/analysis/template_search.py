@@ -251,7 +251,7 @@ def write_found(one: Search, output: Path, options: SearchOptions) -> None:
         made = None if one.policy is None else predictions_made(cluster.workload, one.policy, one.purpose)
         errors = errors_on(cluster.workload, pool, TemplatesSettings(), made)
         task = progress.add_task("error", total=options.generations)
-        genes = Genes(errors.characteristics)
+        genes = Genes(errors.characteristics, running=errors.of_running)
         for best in search(genes, errors, options.population, options.generations, options.seed):
             progress.update(task, completed=best.number, description=f"error {percent(best.error)}")
         chosen = "" if one.policy is None else f"--policy {one.policy} --for {one.purpose} "

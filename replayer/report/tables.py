@@ -10,7 +10,7 @@ from shadowtime.replayer.report.markup import bars, cell, escape, lengths_of, ta
 from shadowtime.replayer.report.statistics import PairedDifferences
 from shadowtime.services.scoreboard import LOWER
 from shadowtime.shared.formatting import duration, percent, signed_duration, work
-from shadowtime.shared.messages import WaitRanges
+from shadowtime.shared.messages import WITHOUT_CONFIDENCE, WaitRanges
 from shadowtime.shared.statistics import Interval
 from shadowtime.shared.text import HEADINGS, TableColumn, Values, numbers, range_rows, shares, times
 
@@ -209,6 +209,10 @@ def wait_bounds(rows: Sequence[Row], label: str = "Bounds on waits") -> str:
         for row in rows
     ]
     first = rows[0]
+    groupings = dict.fromkeys(row["grouping"] for row in rows)
+    without = [grouping for grouping in groupings if grouping in WITHOUT_CONFIDENCE]
+    confidence = "" if len(without) == len(groupings) else f", at confidence {first['confidence']:g}"
+    confidence += f" ({' and '.join(without)}: without one)" if confidence and without else ""
     kept = " and ".join(f"{quantile:g}" for quantile in dict.fromkeys(row["quantile"] for row in rows))
     lower = (
         " A wait keeps a lower bound if it is no shorter."
@@ -216,7 +220,7 @@ def wait_bounds(rows: Sequence[Row], label: str = "Bounds on waits") -> str:
         else ""
     )
     caption = (
-        f"Bounds that a share of {kept} of waits should keep, at confidence {first['confidence']:g}"
+        f"Bounds that a share of {kept} of waits should keep{confidence}"
         f"{'' if several else ', under ' + first['policy']}.{lower} "
         "In brackets: the 95 % confidence interval of the covered share, by a bootstrap of blocks of time. "
         "Over: root mean square of bound minus wait where the bound held. To plain: that of plain bounds divided by "

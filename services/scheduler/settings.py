@@ -3,9 +3,9 @@
 To stay short, a SPEC omits settings with default values.
 """
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field
 
 from shadowtime.services.scheduler.work_limits import AHEAD, FUTURES
 from shadowtime.shared.bounds import MAX_LIVE_JOBS
@@ -22,7 +22,7 @@ class PolicySettings(SpecSettings):
 
     The regular scheme of Tang 2013 turns on `adjust_queue`, `adjust_candidates` and `running`. The selective scheme
     leaves `running` off (docs/algorithms.md#uses-of-an-adjusted-request). The settings have no effect on jobs without
-    adjusted requests or predictions.
+    adjusted requests or predictions, and some have none on the decisions of some policies.
 
     Parameters
     ----------
@@ -71,20 +71,32 @@ QUANTILES = ("sampled", "calibrated")
 
 
 def _as_asked(value: object) -> object:
-    if value in QUANTILES or isinstance(value, bool):
+    return value if value in QUANTILES else _yes_or_no(value, "expected yes, no, sampled or calibrated")
+
+
+def _wait_alone(value: object) -> object:
+    if value in QUANTILES:
+        raise ValueError("this policy cannot forecast quantiles; forecast=yes forecasts the wait alone")
+    return _yes_or_no(value, "expected yes or no")
+
+
+def _yes_or_no(value: object, expected: str) -> bool:
+    if isinstance(value, bool):
         return value
     if value not in ("yes", "no"):
-        raise ValueError("expected yes, no, sampled or calibrated")
+        raise ValueError(expected)
     return value == "yes"
 
 
 Forecast = Annotated[bool | Literal["sampled", "calibrated"], BeforeValidator(_as_asked)]
 """Whether waits are forecast. `sampled` adds quantiles from many futures; `calibrated` corrects them by outcomes."""
 
+ALONE = "forecast the wait of each job at its submission: {what} is run ahead on predicted run times"
+"""Description of the key `forecast` of a policy that cannot forecast quantiles."""
+
 FORECAST = (
-    "forecast the wait of each job at its submission: {what} is run ahead on predicted run times. `sampled` adds "
-    "quantiles, from 200 futures with run times drawn from the predicted distributions. `calibrated` also corrects "
-    "these quantiles by the outcomes of earlier forecasts."
+    f"{ALONE}. `sampled` adds quantiles, from 200 futures with run times drawn from the predicted distributions. "
+    "`calibrated` also corrects these quantiles by the outcomes of earlier forecasts."
 )
 """Description of the key `forecast`."""
 
@@ -97,23 +109,13 @@ def price_of_forecast(forecast: Forecast) -> Price:
 
 
 class ForecastSettings(PolicySettings):
-    """Settings of a policy whose waits can be forecast."""
+    """Settings of a policy whose waits can be forecast, but not their quantiles."""
 
-    SAMPLED: ClassVar[bool] = False
-    """Whether the policy can be run ahead through sampled futures."""
-
-    forecast: Forecast = unless_default(False, FORECAST.format(what="the policy"))
+    forecast: Annotated[bool, BeforeValidator(_wait_alone)] = unless_default(False, ALONE.format(what="the policy"))
 
     def price(self) -> Price:
         """Return the price of passes and of a forecast."""
         return super().price().plus(price_of_forecast(self.forecast))
-
-    @field_validator("forecast")
-    @classmethod
-    def _as_can_be(cls, forecast: Forecast) -> Forecast:
-        if forecast in QUANTILES and not cls.SAMPLED:
-            raise ValueError("this policy cannot forecast quantiles; forecast=yes forecasts the wait alone")
-        return forecast
 
 
 class PlanSettings(ForecastSettings):

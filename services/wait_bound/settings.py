@@ -3,9 +3,9 @@
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from shadowtime.services.wait_bound.binomial_ranks import fewest_observations, minimum_history
+from shadowtime.services.wait_bound.binomial_ranks import fewest_observations
 from shadowtime.shared.bounds import MAX_PROCESSORS
 from shadowtime.shared.messages import Side
 from shadowtime.shared.quoting import quote
@@ -30,19 +30,10 @@ class HistorySettings(SpecSettings):
         0.95,
         ge=0.01,
         le=0.999,
-        description="probability that at least the share `quantile` of jobs waits no longer than the bound",
+        description="probability that at least the share `quantile` of jobs waits no longer than the bound; "
+        "`conformal` and `futures` estimate the bound without it",
     )
     history: int = Field(20_000, ge=100, le=50_000, description="number of waits remembered in each queue or group")
-
-    @field_validator("history")
-    @classmethod
-    def _long_enough(cls, history: int, info: ValidationInfo) -> int:
-        if {"quantile", "confidence"} <= info.data.keys():
-            quantile, confidence = info.data["quantile"], info.data["confidence"]
-            need = minimum_history(quantile, confidence)
-            if history < need:
-                raise ValueError(f"quantile={quantile} and confidence={confidence} need at least {need} waits")
-        return history
 
 
 MAX_CLUSTERS = 30
@@ -106,8 +97,7 @@ class BoundSettings(HistorySettings):
         0,
         ge=0,
         le=50_000,
-        description="fewest waits in the lowest and the highest range; 0: as many as a bound needs (59 for quantile "
-        "0.95 and confidence 0.95)",
+        description="fewest waits in the lowest and the highest range; 0: as many as a bound needs, at least 59",
     )
 
     gamma: float = Field(
@@ -141,9 +131,12 @@ class BoundSettings(HistorySettings):
 
     @model_validator(mode="after")
     def _possible(self) -> "BoundSettings":
-        need = fewest_observations(self.quantile, self.confidence, self.published_side)
+        if self.publish == "conformal":
+            return self
+        need = fewest_observations(self.quantile, self.confidence, self.side)
         if self.history < need:
-            raise ValueError(f"history={self.history}: side={self.side} needs at least {need} waits")
+            bound = f"quantile={self.quantile}, confidence={self.confidence} and side={self.side}"
+            raise ValueError(f"history={self.history}: {bound} need at least {need} waits")
         return self
 
     def price(self) -> Price:

@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from shadowtime.shared.messages.predictions import (
         BAD_GAP,
         DIGITS,
+        WITHOUT_CONFIDENCE,
         AdjustmentClass,
         ChangePoint,
         Coverage,

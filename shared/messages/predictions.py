@@ -210,6 +210,10 @@ Side = Literal["upper", "lower", "both"]
 """Side from which a quantile of waits is bounded."""
 
 
+WITHOUT_CONFIDENCE = ("conformal", "futures")
+"""Groupings whose bounds are estimates of the quantile, corrected by their own misses."""
+
+
 class WaitBound(FrozenModel):
     """With `confidence`, at least a share `quantile` of such jobs wait no longer than `bound`.
 
@@ -219,11 +223,11 @@ class WaitBound(FrozenModel):
     Parameters
     ----------
     grouping
-        The grouping of jobs: plain, static, nodes, rtime, rnprod; or ensemble, conformal.
+        The grouping of jobs: plain, static, nodes, rtime, rnprod; or ensemble, conformal, futures.
     queue
         The queue that the waits are taken from; None for the whole cluster.
     quantile, confidence
-        In 0 to 1. A conformal bound has no confidence of its own. Its field has the confidence of the other bounds.
+        In 0 to 1. A conformal or futures bound has no confidence. Its field has the confidence that was asked for.
     bound
         Seconds. None if there is no bound; `reason` then says why. Also None if waits are bounded only from below.
     lower
@@ -236,8 +240,8 @@ class WaitBound(FrozenModel):
         True while few waits are known in a run that follows a cluster. The bound is wider then, because it also counts
         jobs that still wait, and stated bounds that did not hold.
     starts_within
-        For each of some quantiles, the seconds within which the job starts with that probability, at this confidence;
-        only from the ensemble.
+        For each of some quantiles, the seconds within which the job starts with that probability: from the ensemble at
+        this confidence, from futures without one.
     """
 
     grouping: Name

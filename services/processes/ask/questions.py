@@ -55,7 +55,10 @@ class Question(FrozenModel):
         default=None, description="pool of nodes that it needs, by name; by default its queue's"
     )
     quantile: Share = Field(default=0.95, description="share of such jobs that shall wait no longer than the bound")
-    confidence: Share = Field(default=0.95, description="probability with which the bound holds for this share")
+    confidence: Share = Field(
+        default=0.95,
+        description="probability with which the bound holds for this share; bounds `conformal` and `futures` have none",
+    )
     side: Side = Field(default="upper", description="side from which this quantile of waits is bounded")
     run: RunName | None = Field(
         default=None,
@@ -120,7 +123,10 @@ class OffersQuestion(FrozenModel):
     requested_time: Request | None = Field(default=None, description="seconds that the job requests")
     user: OwnWord | None = Field(default=None, description="user who submits it, by name or number")
     quantile: Share = Field(default=0.95, description="share of such jobs that shall wait no longer than the bound")
-    confidence: Share = Field(default=0.95, description="probability with which the bound holds for this share")
+    confidence: Share = Field(
+        default=0.95,
+        description="probability with which the bound holds for this share; bounds `conformal` and `futures` have none",
+    )
     side: Side = Field(default="upper", description="side from which this quantile of waits is bounded")
 
     @model_validator(mode="after")

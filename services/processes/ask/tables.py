@@ -1,5 +1,7 @@
 """Advice and bounds for people: sentences about the job, and tables."""
 
+from collections.abc import Iterable
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -8,7 +10,7 @@ from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, Run
 from shadowtime.services.processes.ask.alternatives import Alternative
 from shadowtime.services.processes.ask.questions import Answer, Offers, OffersQuestion, Question, age_line
 from shadowtime.shared.formatting import duration, percent, utc_clock
-from shadowtime.shared.messages import WaitBound
+from shadowtime.shared.messages import WITHOUT_CONFIDENCE, WaitBound
 from shadowtime.shared.quoting import one_line
 from shadowtime.shared.stages import HIGH
 from shadowtime.shared.text import HEADINGS, YOUNG, range_rows
@@ -98,10 +100,12 @@ def answer_table(question: Question, answer: Answer) -> Table:
         for wait_bound in answer.bounds
         if wait_bound.starts_within
     ]
+    starts += _unsure(answer.bounds)
     starts += [YOUNG] if any(wait_bound.young for wait_bound in answer.bounds) else []
     cluster, run = one_line(answer.cluster), one_line(answer.run)
+    state = f"cluster {cluster}, run {run}, at {utc_clock(answer.time, answer.unix_start)}"
     table = Table(
-        title=f"cluster {cluster}, run {run}, at {utc_clock(answer.time, answer.unix_start)}: {_stated(question)}",
+        title=f"{state}: {_stated(question, answer.bounds)}",
         caption="\n".join([*age_line(answer.log_age), *starts]),
     )
     for heading in ("queue", "grouping", "wait", "waits behind it"):
@@ -144,7 +148,8 @@ def ranges_table(answer: Answer) -> Table:
 
 def offers_table(question: OffersQuestion, offers: Offers) -> Table:
     """Return the table of clusters and queues for people, the shortest wait first."""
-    table = Table(title=_stated(question))
+    bounds = [offer.bound for offer in offers.offers if offer.bound is not None]
+    table = Table(title=_stated(question, bounds), caption="\n".join(_unsure(bounds)) or None)
     for heading in ("cluster", "queue", "wait", "grouping", "waits behind it"):
         table.add_column(heading, justify="right" if heading.startswith("wait") else "left")
     explained = any(offer.reason for offer in offers.offers)
@@ -163,14 +168,24 @@ def _of(bound: WaitBound) -> str:
     return bound.grouping if bound.queue is not None else f"{bound.grouping}, all queues"
 
 
-def _stated(question: Question | OffersQuestion) -> str:
-    """Return what the bounds of an answer state."""
+def _stated(question: Question | OffersQuestion, bounds: Iterable[WaitBound]) -> str:
+    """Return what the bounds of an answer state. The confidence is left out if none of them has one."""
     share, confidence = f"{question.quantile:.6g}", f"with confidence {question.confidence:g}"
+    groupings = {bound.grouping for bound in bounds}
+    if groupings and groupings.issubset(WITHOUT_CONFIDENCE):
+        return f"estimated: {share} of such jobs wait no longer than"
     if question.side == "lower":
         return f"{confidence} at most {share} of such jobs wait no longer than"
     if question.side == "both":
         return f"{confidence} the wait that {share} of such jobs do not exceed is from … to"
     return f"{confidence} at least {share} of such jobs wait no longer than"
+
+
+def _unsure(bounds: Iterable[WaitBound]) -> list[str]:
+    """Return a line that names the bounds without a confidence, if others have one."""
+    groupings = dict.fromkeys(bound.grouping for bound in bounds)
+    without = [grouping for grouping in groupings if grouping in WITHOUT_CONFIDENCE]
+    return [f"{', '.join(without)}: without a confidence"] if 0 < len(without) < len(groupings) else []
 
 
 def _wait(bound: WaitBound) -> str:

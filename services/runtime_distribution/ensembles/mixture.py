@@ -108,10 +108,11 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict a mixture of the distributions of several kinds of predictors, weighted by how well each has predicted.
 
     Each user has separate weights, which begin as the common weights. The jobs of a new user get the common weights. A
-    kind is judged by its prediction at submission. A kind without a prediction is left out, and the outcome does not
-    change its weight. Some kinds do not distinguish an end at the request from an end shortly before it. The mass of
-    these two outcomes is then split by how often the user's jobs reached their requests. The mixture is spread within
-    the bins like the user's run times, and then recalibrated. The point is the median.
+    kind is judged by its prediction at submission. A kind without a prediction is left out. It is judged as the mixture
+    of the others, so the outcome hardly changes its weight. Some kinds do not distinguish an end at the request from an
+    end shortly before it. The mass of these two outcomes is then split by how often the user's jobs reached their
+    requests. The mixture is spread within the bins like the user's run times, and then recalibrated. The point is the
+    median.
 
     Memory is bounded by that of the kinds, by users, and by the jobs in the system. Besides the cost of the kinds, a
     prediction is O(kinds · bins + REMEMBERED), an end O(kinds + bins).

@@ -39,6 +39,8 @@ class Genes:
     whether the jobs of a category share it. Then there are five bits for each of `RANGES`. The number in the last four
     of them is taken modulo the number of values.
 
+    `running` is whether running jobs are predicted, too. If not, the setting `running` of a template has no effect.
+
     >>> genes = Genes(["user", "request"])
     >>> genes.bits
     20
@@ -46,10 +48,11 @@ class Genes:
     'linear(key=user,relative=yes,processors=8,history=4)'
     """
 
-    def __init__(self, characteristics: Sequence[str]) -> None:
+    def __init__(self, characteristics: Sequence[str], *, running: bool = False) -> None:
         self.characteristics = tuple(
             characteristic for characteristic in CHARACTERISTICS if characteristic in characteristics
         )
+        self.running = running
         self.bits = 3 + len(self.characteristics) + 5 * len(RANGES)
 
     def template(self, bits: Individual) -> Template:
@@ -68,13 +71,13 @@ class Genes:
         )
 
     def templates(self, individual: Individual) -> tuple[Template, ...]:
-        """Return the templates of an individual, each once, without their setting `running`.
+        """Return the templates of an individual, each once.
 
-        The search predicts at submission, where `running` has no effect. Without `running`, the resulting set contains
+        If no running job is predicted, they are without their setting `running`, so that the resulting set contains
         only settings that were evaluated.
         """
-        at_submission = (self.template(bits).model_copy(update={"running": None}) for bits in individual)
-        return tuple(dict.fromkeys(at_submission))
+        dropped = {} if self.running else {"running": None}
+        return tuple(dict.fromkeys(self.template(bits).model_copy(update=dropped) for bits in individual))
 
     def random(self, chance: Generator) -> Individual:
         """Return an individual with a random number of templates of random bits."""

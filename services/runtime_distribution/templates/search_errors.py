@@ -124,6 +124,11 @@ class TemplateErrors:
         """Characteristics in which the jobs differ."""
         return [name for name, field in CHARACTERISTICS.items() if len(np.unique(self._columns[field])) > 1]
 
+    @property
+    def of_running(self) -> bool:
+        """Whether running jobs are predicted, too."""
+        return bool((self._elapsed > 0).any())
+
     def __call__(self, sets: Sequence[tuple[Template, ...]]) -> list[float]:
         """Return the error of each set."""
         every = list(dict.fromkeys(template for templates in sets for template in templates))

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from shadowtime.services.scheduler.ordering.distribution_measures import TimesBy
 from shadowtime.services.scheduler.ordering.orders import ORDERS
-from shadowtime.services.scheduler.settings import Forecast, PlanSettings, PolicySettings, unless_default
+from shadowtime.services.scheduler.settings import FORECAST, Forecast, PlanSettings, PolicySettings, unless_default
 from shadowtime.shared.quoting import among
 
 AS_QUEUE = "queue"
@@ -81,7 +81,8 @@ class OrderedPlanSettings(PlanSettings, OrderedSettings):
 
     FORECAST_ORDERS: ClassVar[tuple[str, ...]] = AS_SUBMITTED
     """Orders of the queue in which the policy can be run ahead."""
-    SAMPLED: ClassVar[bool] = True
+
+    forecast: Forecast = unless_default(False, FORECAST.format(what="the policy"))  # type: ignore[assignment]
 
     @field_validator("forecast")
     @classmethod

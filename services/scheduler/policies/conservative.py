@@ -65,7 +65,9 @@ class ConservativeSettings(OrderedSettings):
     """Settings of `Conservative`."""
 
     guarantees: bool = Field(
-        True, description="a job never starts later than first planned; no: each pass plans all jobs anew"
+        True,
+        description="a job starts no later than first planned, unless a running job outlasts its planned run time or "
+        "the machine shrinks; no: each pass plans all jobs anew",
     )
     speculate: Annotated[float | Literal["no", "expected"], BeforeValidator(_share)] = Field(
         "no",

@@ -233,6 +233,8 @@ class Shares:
 
         def of(shares: float, usage: float) -> tuple[float, float]:
             part = usage / whole if whole else 0.0
+            if not level:
+                return 0.0, part
             own = part if number == ROOT else part + (effective - part) * shares / level
             return norm * shares / level, own
 
@@ -298,10 +300,10 @@ class _Ranks:
 def _ratio(shares: float, level: int, usage: float, of: float) -> float:
     """Return the ratio of a part of the shares (`shares / level`) to a part of the usage (`usage / of`).
 
-    The ratio is 0 without shares, and infinity without usage.
+    The ratio is 0 without shares. It is infinity without usage, or if all usage has decayed to a share that is too
+    small for a number.
     """
     if not shares:
         return 0.0
-    if not usage or not of:
-        return float("inf")
-    return (shares / level) / (usage / of)
+    used = usage / of if of else 0.0
+    return (shares / level) / used if used else float("inf")

@@ -74,6 +74,17 @@ def test_errors_are_those_of_the_predictor_given_the_time_run(text: str) -> None
     assert any(elapsed > 64 for _, _, elapsed in _predicted(made))
 
 
+@pytest.mark.parametrize(
+    ("policy", "purpose", "running"),
+    [("all-reserve", "waits", True), ("lwf", "waits", True), ("lwf", "schedule", False)],
+)
+def test_whether_running_jobs_are_predicted(policy: str, purpose: Purpose, running: bool) -> None:
+    workload = generated(120)
+    with ThreadPoolExecutor(1) as pool:
+        made = predictions_made(workload, policy, purpose)
+        assert errors_on(workload, pool, TemplatesSettings(), made).of_running == running
+
+
 def _predicted(made: Sequence[Happening]) -> list[Happening]:
     return [each for each in made if each[0] == PREDICTED]
 

@@ -69,6 +69,13 @@ def test_any_bits_spell_a_template(bits: list[int]) -> None:
     assert templates_of(str(template)) == (template,)
 
 
+def test_the_setting_running_is_searched_only_for_running_jobs() -> None:
+    individual = np.ones((1, GENES.bits), np.uint8)
+    assert [each.running for each in GENES.templates(individual)] == [None]
+    genes = Genes(list(CHARACTERISTICS), running=True)
+    assert [each.running for each in genes.templates(individual)] == [1024]
+
+
 def test_only_characteristics_that_the_log_tells_are_asked_for() -> None:
     genes = Genes(["request", "user"])
     assert genes.characteristics == ("user", "request")

@@ -215,3 +215,19 @@ def test_a_gap_of_many_periods_costs_a_bounded_number_of_additions() -> None:
         began = process_time()
         priorities.advance(first + 10_000)
         assert process_time() - began < 2  # a fifth of a second on an idle machine
+
+
+def test_usage_that_has_decayed_to_almost_nothing_counts_as_none() -> None:
+    """With a half-life of a day, the usage of a user who left 2.8 years ago is below the smallest share."""
+    shares = Shares([(1, 0, 1, 2)], [(7, 1, 1, 100.0), (8, 1, 1, 0.0)], half_life=86_400)
+    for _ in range(1_200):
+        shares.decay(86_400)
+        shares.charge((8, 1), 1e7)
+    assert shares.factors() == {(7, 1): 1.0, (8, 1): 0.5}
+
+
+@pytest.mark.parametrize("classic", [False, True])
+def test_users_of_an_account_without_any_shares_come_last(classic: bool) -> None:
+    shares = Shares([(1, 0, 1, 2), (2, 0, 1, 1)], [(7, 1, 0, 5.0), (8, 1, 0, 0.0), (9, 2, 1, 0.0)], classic=classic)
+    factors = shares.factors()
+    assert factors[7, 1] == factors[8, 1] < factors[9, 2] == 1.0

@@ -350,13 +350,23 @@ def test_finding_11_an_event_looks_at_its_own_queue_alone(monkeypatch: pytest.Mo
         ("bmbp:clusters=9", "clusters=9: expected the fewest and the most ranges, as in 1-15"),
         ("bmbp:clusters=9-3", "clusters=9-3: expected 1 to 30 ranges, the fewest first"),
         ("bmbp:clusters=1-31", "clusters=1-31: expected 1 to 30 ranges"),
-        ("bmbp:side=lower,quantile=0.01,history=100", "history=100: side=lower needs at least 299 waits"),
+        (
+            "bmbp:side=lower,quantile=0.01,history=100",
+            "history=100: quantile=0.01, confidence=0.95 and side=lower need at least 299 waits",
+        ),
     ],
 )
 def test_ranges_and_sides_that_cannot_be(spec: str, message: str) -> None:
     with pytest.raises(SettingsError) as refused:
         BOUNDERS.build(parse(spec))
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("spec", ["futures:", "bmbp:publish=conformal,", "bmbp:side=lower,"])
+def test_only_a_bound_from_above_with_a_confidence_needs_many_waits(spec: str) -> None:
+    with pytest.raises(SettingsError, match="need at least 2995 waits"):
+        BOUNDERS.build(parse("bmbp:quantile=0.999,history=2000"))
+    assert BOUNDERS.build(parse(f"{spec}quantile=0.999,history=2000"))
 
 
 def test_both_sides_of_a_quantile() -> None:

@@ -249,6 +249,19 @@ def test_the_table_is_for_people() -> None:
     assert "too few waits" in shown
 
 
+def test_only_a_bound_with_a_confidence_claims_it() -> None:
+    def shown(*groupings: str) -> str:
+        bounds = tuple(WaitBound(grouping=each, quantile=0.95, confidence=0.95, bound=60) for each in groupings)
+        return printed(answer_table(asked(), Answer(cluster="kth", run="r", sequence=9, time=0, bounds=bounds)))
+
+    assert "with confidence 0.95 at least 0.95 of such jobs" in shown("plain", "ensemble")
+    assert "confidence" not in shown("futures")
+    assert "estimated: 0.95 of such jobs wait no longer than" in shown("conformal")
+    both = shown("plain", "conformal")
+    assert "with confidence 0.95" in both
+    assert "conformal: without a confidence" in both
+
+
 def printed(table: Table) -> str:
     text = StringIO()
     Console(file=text, width=160).print(table)
