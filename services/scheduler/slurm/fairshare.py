@@ -243,8 +243,7 @@ class Shares:
             yield (user, number), 2.0 ** (-(used / share) / self._damping) if share else 0.0
         for child in account.children:
             share, used = of(self._accounts[child].shares, self._accounts[child].usage)
-            if share:
-                yield from self._classic_factors(child, share, used)
+            yield from self._classic_factors(child, share, used)
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""

@@ -149,7 +149,7 @@ class Priorities:
             part = max(nodes, processors) / max(min(job.limit, NEVER) // 60, 1)
         else:
             part = (nodes + processors) / 2
-        return 1.0 - part if self._settings.favor_small else part
+        return min(max(1.0 - part if self._settings.favor_small else part, 0.0), 1.0)
 
     def next_calculation(self, now: int) -> int:
         """Return the time of the next calculation of priorities after `now`, in seconds."""

@@ -101,6 +101,9 @@ def test_sizes_count_by_nodes_and_processors() -> None:
     assert factor("size", job(), weight_size=1000) == 1000 * (4 / 8 + 16 / 64) / 2
     assert factor("size", job(), weight_size=1000, favor_small="yes") == 1000 * (1 - (4 / 8 + 16 / 64) / 2)
     assert factor("size", job(), weight_size=1000, size_relative="yes") == 1000 * (4 / 8) / 60
+    larger = job(processors=128, nodes=16)  # than the site that the settings state
+    assert factor("size", larger, weight_size=1000) == 1000
+    assert factor("size", larger, weight_size=1000, favor_small="yes") == 0
 
 
 def test_partitions_and_qos_count_as_parts_of_the_largest() -> None:
@@ -231,3 +234,8 @@ def test_users_of_an_account_without_any_shares_come_last(classic: bool) -> None
     shares = Shares([(1, 0, 1, 2), (2, 0, 1, 1)], [(7, 1, 0, 5.0), (8, 1, 0, 0.0), (9, 2, 1, 0.0)], classic=classic)
     factors = shares.factors()
     assert factors[7, 1] == factors[8, 1] < factors[9, 2] == 1.0
+
+
+def test_users_below_an_account_without_shares_have_the_factor_0() -> None:
+    shares = Shares([(1, 0, 0, 1), (2, 0, 1, 1)], [(7, 1, 1, 5000.0), (8, 2, 1, 100.0)], classic=True)
+    assert shares.factors()[7, 1] == 0.0
