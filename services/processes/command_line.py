@@ -252,7 +252,8 @@ def ask(
         from shadowtime.shared.errors import Unanswerable
         from shadowtime.shared.streaming import read_settings
 
-    if len(sys.argv) <= 2 and not context.args:
+    sources = map(context.get_parameter_source, context.params)
+    if not context.args and not any(source is not None and source.name == "COMMANDLINE" for source in sources):
         typer.echo(ASK_EXAMPLES)
         return
     settings = read_settings(context.args, "ask")
