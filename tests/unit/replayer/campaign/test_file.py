@@ -37,7 +37,10 @@ from tests.support.small_logs import job, write_log
             GOOD + 'columns = [{ key = "mean_wait", of = "a", change_from = "b" }]\n',
             "columns.0: of and change_from exclude each other",
         ),
-        (GOOD.replace('["KTH"]', '[{ log = "KTH", put_back = "first=3" }]'), "logs.0.put_back: put-back: last: it is missing"),
+        (
+            GOOD.replace('["KTH"]', '[{ log = "KTH", put_back = "first=3" }]'),
+            "logs.0.put_back: put-back: last: it is missing",
+        ),
         (GOOD + 'columns = ["mean_weight"]\n', "columns.0.key: unknown figure"),
         (GOOD + 'columns = [{ key = "mean_wait", unit = "weeks" }]\n', "columns.0.unit: expected 's'"),
         (GOOD + '[paper.CTC]\neasy = { "mean wait" = 1 }\n', "paper.CTC: unknown log; known: KTH"),
