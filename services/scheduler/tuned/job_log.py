@@ -208,7 +208,9 @@ class JobLog:
         numbers = new.job_number.tolist()
         facts = np.stack((new.submit_time, new.processors, new.requested_time))
         planned = np.concatenate((np.stack((new.requested_time, new.predicted_time)), self.measures.outlasted(new)))
-        bases = np.array([ordering.keys(key, now, new) for ordering, key in self.bases]).reshape(-1, len(new))
+        bases = np.array([ordering.keys(key, now, new) for ordering, key in self.bases]).reshape(
+            len(self.bases), len(new)
+        )
         self.extend(numbers, facts, [users[number] for number in numbers], planned, bases)
 
     def extend(

@@ -31,8 +31,11 @@ from shadowtime.shared.messages.envelope import (
     Decided,
     Event,
     JobEnded,
+    JobResumed,
     JobStarted,
     JobSubmitted,
+    JobSuspended,
+    SchedulingPoint,
 )
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stages.stage import StageRun
@@ -348,3 +351,24 @@ def test_of_two_jobs_of_one_number_each_has_its_own_end() -> None:
     jobs.take_in(3, queue, Running())
     assert jobs.facts[[SUBMITTED, RUN_TIME], 0].tolist() == [3, -1]
     assert jobs.index == {1: 0}
+
+
+def test_a_scheduling_point_may_leave_out_every_new_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shadowtime.services.scheduler.tuned.simulated_machines.MAX_OPEN", 5)
+    jobs = workload(8, [TraceRow(number, number, 8, 10, 10) for number in range(20)])
+    assert len(starts(told("tuned:orders=spf,thresholds=40,least=1,every=1", jobs).events)) == 20
+
+
+def test_a_job_may_be_suspended_before_a_scheduling_point_sees_it() -> None:
+    chain = Chain(opened("tuned:orders=spf,thresholds=40").model_copy(update={"mode": "recorded"}))
+    events: list[Event] = [
+        JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=60),
+        JobStarted(time=0, job_number=1, processors=1, limit=60),
+        JobSuspended(time=0, job_number=1),
+        SchedulingPoint(time=0),
+        JobResumed(time=9, job_number=1),
+        JobEnded(time=19, job_number=1, run_time=10),
+        SchedulingPoint(time=19),
+    ]
+    for event in (chain.opened, *events):
+        chain.push(event)
