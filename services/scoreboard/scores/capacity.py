@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shadowtime.shared.bounds import restored, storable
+from shadowtime.shared.bounds import MAX_TIME, restored, storable
 
 MOST_SIZES = 1_000
 """Maximum number of sizes that are kept after the last end of a job. The earliest ones are summed up."""
@@ -29,7 +29,7 @@ class Capacity:
         if not self.sizes:
             self.sizes.append((time, processors))
 
-    def change(self, time: int, processors: int, earliest: int = 0) -> None:
+    def change(self, time: int, processors: int, earliest: int = -MAX_TIME) -> None:
         """Record a new size from `time` on. `until` is not called any more with times before `earliest`."""
         if self.sizes:
             self.sizes.append((time, processors))

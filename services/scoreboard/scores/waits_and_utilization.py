@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.services.scoreboard.batch import Batched
-from shadowtime.shared.bounds import restored, storable
+from shadowtime.shared.bounds import MAX_TIME, restored, storable
 from shadowtime.shared.kernels import Floats, IntegerTable, kernel
 from shadowtime.shared.statistics import RUN_TIME_FLOOR
 
@@ -68,7 +68,7 @@ class WaitScores(Batched):
         self.squared_wait = 0.0
         self.processor_seconds = 0
         self.first_submit: int | None = None
-        self.last_end = 0
+        self.last_end = -MAX_TIME
 
     def add(
         self,
