@@ -149,8 +149,8 @@ def _quantiles(lacked: int, busy: PassState) -> Iterator[tuple[float, int]]:
 
     Times later than `MAX_DURATION` from now are left out. O(log time) calls of `_enough`.
     """
-    last = int(busy.requested_ends.max())
+    times = range(busy.now + 1, int(busy.requested_ends.max()))
     for share in QUANTILES:
-        time = bisect_left(range(last), share, lo=busy.now + 1, key=lambda time: _enough(lacked, time, busy))
+        time = times.start + bisect_left(times, share, key=lambda time: _enough(lacked, time, busy))
         if time - busy.now <= MAX_DURATION:
             yield share, time

@@ -218,6 +218,13 @@ def test_a_job_that_is_about_to_start_says_so() -> None:
     assert [each.job_number for each in why.ends.named] == [1]
 
 
+def test_times_before_second_0_have_quantiles_too() -> None:
+    run = told(submitted(1, 8, -500), started(1, 8, -500), submitted(2, 8, -500), time=-500)
+    ends = explained(run, 2).ends
+    assert ends is not None
+    assert (ends.time, ends.quantiles) == (3100, ((0.5, 3100), (0.9, 3100)))
+
+
 @pytest.mark.parametrize(
     ("jobs", "number", "says"),
     [
