@@ -88,8 +88,7 @@ class Stories(StageHandler):
         """Begin the job's story."""
         self._forget(self.ended.get(job.job_number))
         self.stories[job.job_number] = Story(envelope, job)
-        if job.user_id is not None:
-            self.of_user.setdefault(job.user_id, {})[job.job_number] = None
+        self._list(job)
         if envelope.wait_bounds:
             self.last_bounds = tuple(wait_bound for wait_bound in envelope.wait_bounds if wait_bound.queue is None)
         self.ranges |= {(ranges.grouping, ranges.queue): ranges for ranges in envelope.wait_ranges or ()}
@@ -106,6 +105,8 @@ class Stories(StageHandler):
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
         """Continue the story with the changed job."""
+        self._unlist(self.stories[new.job_number].job)
+        self._list(new)
         self.stories[new.job_number].job = new
         if new_request(changed).keys() != {"site_reason"}:
             self._note_job(self.stories[new.job_number], envelope)
@@ -195,12 +196,18 @@ class Stories(StageHandler):
     def _forget(self, story: Story | None) -> None:
         if story is None:
             return
-        number, user = story.job.job_number, story.job.user_id
-        del self.stories[number], self.ended[number]
-        if user is not None:
-            del self.of_user[user][number]
-            if not self.of_user[user]:
-                del self.of_user[user]
+        del self.stories[story.job.job_number], self.ended[story.job.job_number]
+        self._unlist(story.job)
+
+    def _list(self, job: JobSubmitted) -> None:
+        if job.user_id is not None:
+            self.of_user.setdefault(job.user_id, {})[job.job_number] = None
+
+    def _unlist(self, job: JobSubmitted) -> None:
+        if job.user_id is not None:
+            del self.of_user[job.user_id][job.job_number]
+            if not self.of_user[job.user_id]:
+                del self.of_user[job.user_id]
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
         """Record the new size of the machine."""

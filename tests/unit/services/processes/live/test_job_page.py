@@ -255,6 +255,15 @@ def test_jobs_are_found_by_number_and_by_user() -> None:
     assert matches(view, "77") == nothing
 
 
+def test_a_job_that_changes_its_user_is_found_by_the_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shadowtime.services.processes.live.run_stories.MAX_ENDED", 0)
+    change = JobChanged(time=1, job_number=2, user_id=5)
+    view = view_of(*RUNS, submitted(2, 8), change)
+    assert [[each[0] for each in matches(view, user)["jobs"]] for user in ("2", "5")] == [[], [2]]
+    over = view_of(*RUNS, submitted(2, 8), change, JobWithdrawn(time=2, job_number=2))  # the run itself was forgotten
+    assert 2 not in over.stories
+
+
 @pytest.fixture(scope="module")
 def log() -> list[Envelope]:
     told: list[Envelope] = []
