@@ -155,18 +155,22 @@ class ShadowJob:
         """
         if self.freed is not None:
             return None if self.length is None else self.freed
-        if self.length is None and (self.limit is None or not self._exceeds(now, self.limit)):
+        if self.length is None and not self._exceeds_limit(now):
             return None
         return self.execution().end_time + self.stood
 
-    def _exceeds(self, now: int, limit: int) -> bool:
-        least = self.least_known(now)
-        return least >= 0 and reshaped_time(least, self.by) >= limit
+    def _exceeds_limit(self, now: int) -> bool:
+        """Return whether the limit certainly ends the job, which runs for at least another second on the cluster."""
+        least, start = self.least_known(now), 0 if self.start is None else self.start
+        return least >= 0 and Execution(self._as_job(least + 1), start, self.on, self.limit, self.by).cut
 
     def runs_until(self, now: int) -> int:
-        """Return the time until which the job runs in the shadow at least, as known at `now`, if its end is unknown."""
-        start = 0 if self.start is None else self.start
-        return start + reshaped_time(max(self.least_known(now), 0), self.by)
+        """Return the time until which the job runs in the shadow at least, as known at `now`, if its end is unknown.
+
+        It runs for at least another second on the cluster. So it ends in the shadow after this time.
+        """
+        start, least = 0 if self.start is None else self.start, max(self.least_known(now), 0) + 1
+        return Execution(self._as_job(least), start, self.on, self.limit, self.by).end_time - 1
 
     def presumed_end(self, now: int) -> tuple[int | None, bool]:
         """Return the presumed end time of the job in the shadow, and whether the job ends at its limit.

@@ -28,6 +28,7 @@ from shadowtime.shared.messages.envelope import (
 )
 from shadowtime.shared.streaming.settings import Settings
 from tests.support.shadow_beside import Beside, closed, played, settings, told
+from tests.support.small_logs import job, workload_of
 from tests.support.strategies.logs import eventful
 
 PROMISED = "conservative:speculate=expected,test_runs=yes,shape=greedy,runtime=empirical"
@@ -61,6 +62,16 @@ def test_an_exact_shadow_is_a_closed_replay_of_the_whole_log(
     source = Beside(told(replays[real]), exact=True, kills=0.1)
     assert as_bytes(played(settings(log, policy), source)) == as_bytes(replays[policy])
     assert list(source.twin.actual) == []
+
+
+@pytest.mark.parametrize(("asks", "more"), [(3, 1), (2, 1)])
+def test_a_job_on_more_processors_ends_in_an_exact_shadow_as_in_a_closed_replay(asks: int, more: int) -> None:
+    """A second on the cluster may be the first half of a second in the shadow, which ends no job yet."""
+    jobs = job(1, 0, processors=2, run_time=2, requested_time=asks), job(2, more, run_time=2, requested_time=2)
+    policy = "conservative:shape=greedy,widen=yes"
+    source = Beside(told(closed(workload_of(*jobs), "fcfs")), exact=True)
+    expected = closed(workload_of(*jobs), policy)
+    assert as_bytes(played(settings(workload_of(*jobs), policy), source)) == as_bytes(expected)
 
 
 def test_a_policy_that_asks_to_be_asked_again_is_asked_in_an_exact_shadow_too() -> None:
