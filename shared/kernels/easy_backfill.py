@@ -68,13 +68,13 @@ def place_of(
 def shadow_of(needed: Integers, free: Integers, sizes: IntegerTable, ends: Integers) -> tuple[int, Integers]:
     """Return the shadow time of a job that needs so much of each resource, and the extra amount of each at that time.
 
-    See `place_of`. O(n log n) in the running jobs.
+    See `place_of`. If the job fits already, the time is -`BEYOND`. O(n log n) in the running jobs.
 
     >>> time, extra = shadow_of(np.array([6]), np.array([2]), np.array([[4], [4]]), np.array([100, 200]))
     >>> time, extra.tolist()
     (100, [0])
     """
-    return place_of(needed, 0, free, sizes, ends, np.argsort(ends, kind="mergesort"))
+    return place_of(needed, -BEYOND, free, sizes, ends, np.argsort(ends, kind="mergesort"))
 
 
 @kernel

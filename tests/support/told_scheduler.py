@@ -42,9 +42,9 @@ SELECTIVE = uses(adjust_queue="yes", adjust_candidates="yes", distribution="limi
 class Told:
     """A scheduler that is told events one by one."""
 
-    def __init__(self, processors: int = 10, policy: str = "easy", keys: str = "") -> None:
+    def __init__(self, processors: int = 10, policy: str = "easy", keys: str = "", begin: int = 0) -> None:
         self.run = StageRun(next(stage for stage in STAGES if stage.name == "scheduler"))
-        self.tell(ClusterOpened(time=0, cluster="c", processors=processors, policy=with_keys(policy, keys)))
+        self.tell(ClusterOpened(time=begin, cluster="c", processors=processors, policy=with_keys(policy, keys)))
 
     @property
     def scheduler(self) -> PoolScheduler:

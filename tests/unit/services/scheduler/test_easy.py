@@ -15,7 +15,7 @@ from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.tables.job_table import NEVER
 from shadowtime.shared.kernels.easy_backfill import shadow_of
 from shadowtime.shared.messages.decisions import Start
-from shadowtime.shared.messages.envelope import ClusterOpened, Decided, JobStarted, SchedulingPoint
+from shadowtime.shared.messages.envelope import ClusterOpened, Decided, JobStarted, JobSubmitted, SchedulingPoint
 from shadowtime.shared.messages.reasons import Backfilled, FitsNow
 from shadowtime.shared.spec import Spec
 from shadowtime.testing.chain import Chain
@@ -23,6 +23,7 @@ from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, StartedJob, WaitingJob, instances
 from shadowtime.testing.workloads import workloads
 from tests.support.textbook_easy import easy, expected_ends_of, run_time, shadow
+from tests.support.told_scheduler import Told
 
 EASY, SJBF = POLICIES.build(Spec("easy")), POLICIES.build(Spec("easy-sjbf"))
 BEYOND = 1 << 60
@@ -190,3 +191,16 @@ def test_the_head_starts_by_every_shadow_time_it_was_ever_given(policy: str, job
                 break
             free -= size
             ends.append((event.time + seconds, size))
+
+
+@pytest.mark.parametrize("policy", ["easy", "easy-sjbf", "easy:queue=wfp3", "guarded", "probabilistic"])
+@pytest.mark.parametrize("begin", [0, -10_000])
+def test_the_head_is_not_delayed_before_second_0_either(policy: str, begin: int) -> None:
+    told = Told(processors=4, policy=policy, begin=begin)
+    told.tell(JobSubmitted(time=begin, job_number=1, requested_processors=3, requested_time=100))
+    told.start(1, 3, begin)
+    told.tell(JobSubmitted(time=begin, job_number=2, requested_processors=4, requested_time=100))
+    told.tell(JobSubmitted(time=begin, job_number=3, requested_processors=1, requested_time=1_000))
+    answer = told.tell(SchedulingPoint(time=begin))
+    assert isinstance(answer, Decided)
+    assert answer.starts == ()
