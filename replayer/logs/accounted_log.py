@@ -122,14 +122,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
     zero = first if first >= DATED else 0
     table, more = _columns(rows, lives, since, own, limit, status, pool if parts else None, zero)
     for kind, field in KINDS.items():
-        words = rows.words(kind)
-        codes = words.codes[order]
-        different, places = np.unique(codes, return_index=True)
-        come = different[np.argsort(places)]  # numbers follow the order of the jobs, not of the file
-        texts = list(words.values)
-        numbered = np.full(len(texts), UNKNOWN, dtype=np.int64)
-        numbered[come] = names.numbers(kind, [texts[code] for code in come.tolist()])
-        (more if field == "qos_number" else table)[field] = numbered[words.codes]
+        (more if field == "qos_number" else table)[field] = _numbered(kind, rows, order, names)
 
     gpu_texts = _types_of_gpus(rows, pool, parts, more) if parts else ()
     table["partition_number"] = np.where(pool == UNKNOWN, UNKNOWN, pool + 1)
@@ -152,6 +145,20 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         frozenset({"handed_in"} if rows.has("eligible") else ()),
         _doubt(rows, lives, limit, kept),
     )
+
+
+def _numbered(kind: str, rows: AccountingRows, order: Integers, names: Names) -> Integers:
+    """Return the number of each row's user, group, …; `UNKNOWN` if no row in `order` has its name.
+
+    New names get numbers in the order of the jobs, not of the file.
+    """
+    words = rows.words(kind)
+    different, places = np.unique(words.codes[order], return_index=True)
+    appearing = different[np.argsort(places)]
+    texts = list(words.values)
+    numbered = np.full(len(texts), UNKNOWN, dtype=np.int64)
+    numbered[appearing] = names.numbers(kind, [texts[code] for code in appearing.tolist()])
+    return numbered[words.codes]
 
 
 def _numbers(rows: AccountingRows) -> tuple[Integers, dict[int, str], Flags]:
@@ -207,10 +214,10 @@ def _add_note(rows: AccountingRows, places: Integers, what: str) -> None:
 
 
 def _note_rounded_submissions(rows: AccountingRows, lives: Lives, kept: Flags) -> None:
-    """Add a note if all jobs were submitted on the hour, as if at midnight of their date, but did not start so."""
+    """Add a note if all jobs were submitted at a full or half hour, as dates alone are, but did not start so."""
     ran = kept & lives.started & (lives.submit >= DATED)
-    on_the_hour, started = (instants[ran] % (HOUR // 2) == 0 for instants in (lives.submit, lives.start))
-    if ran.sum() >= MANY and on_the_hour.all() and not started.mean() > MOST_SHARE:
+    rounded, started = (instants[ran] % (HOUR // 2) == 0 for instants in (lives.submit, lives.start))
+    if ran.sum() >= MANY and rounded.all() and not started.mean() > MOST_SHARE:
         rows.notes.append(
             f"all {int(ran.sum()):,} jobs that ran were submitted at a full or half hour: these times may be rounded, "
             "and the waits wrong; name a column of submissions with a time of day"

@@ -35,7 +35,7 @@ def test_a_job_that_is_not_eligible(text: str) -> None:
 
 
 HIGHER = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
-"""What slurmctld states for `Resources` if another partition with the same nodes has jobs that wait."""
+"""The text of slurmctld for `Resources` if another partition with the same nodes has jobs that wait."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a command says about an error that it did not expect."""
+"""The message of a command about an error that it did not expect."""
 
 import errno
 import os
