@@ -12,8 +12,8 @@ from shadowtime.shared.kernels import Floats, FloatTable, Integers
 
 def require_seed(number: int) -> None:
     """Raise `SettingsError` if a number is not a seed that events can carry."""
-    if not 0 <= number <= MAX_INTEGER:
-        raise SettingsError(f"--seed {number}: expected 0 to {MAX_INTEGER}")
+    if not isinstance(number, int) or not 0 <= number <= MAX_INTEGER:
+        raise SettingsError(f"seed {number}: expected a whole number from 0 to {MAX_INTEGER}")
 
 
 Bits = npt.NDArray[np.uint64]

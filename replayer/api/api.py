@@ -109,8 +109,11 @@ def read_log(
     >>> log.name, len(log), log.processors
     ('bundled', 100, 128)
     """
-    if processors is not None and not isinstance(processors, int | np.integer):
-        raise SettingsError(f"processors: expected a whole number, found {processors!r}")
+    for name, number in (("processors", processors), ("jobs", jobs)):
+        if number is not None and not isinstance(number, int | np.integer):
+            raise SettingsError(f"{name}: expected a whole number, found {number!r}")
+    if not isinstance(load, int | float | np.number):
+        raise SettingsError(f"load: expected a number, found {load!r}")
     stated = stated_reading(reading)
     trace = read_trace(Path(path), stated) if isinstance(path, str | PathLike) else trace_of_frame(path, stated)
     options: dict[str, Any] = {"oversized": oversized, "requests": requests, "sizes": sizes, "load": load}
@@ -238,7 +241,7 @@ def wait_bound(waits: Sequence[int], quantile: float = 0.95, confidence: float =
     Raises
     ------
     ValueError
-        If quantile or confidence is not between 0 and 1, or a wait is not a number.
+        If quantile or confidence is not between 0 and 1, or a wait is negative or not a number.
 
     Examples
     --------
@@ -249,8 +252,8 @@ def wait_bound(waits: Sequence[int], quantile: float = 0.95, confidence: float =
     ----------
     docs/algorithms.md#binomial-bound (Brevik 2006, section 3.1).
     """
-    if any(wait != wait for wait in waits):  # a NaN, which has no place in a sorted list
-        raise ValueError("waits: expected numbers, found NaN")
+    if (wrong := next((wait for wait in waits if not wait >= 0), None)) is not None:  # also a NaN
+        raise ValueError(f"waits: expected numbers of at least 0, found {wrong}")
     rank = upper_rank(len(waits), quantile, confidence)
     return None if rank is None else sorted(waits)[rank - 1]
 

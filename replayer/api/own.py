@@ -1,9 +1,10 @@
 """Policies and predictors of a notebook or a script: classes, objects and functions that no distribution provides."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
-from inspect import Parameter, isfunction, signature
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from shadowtime.services.catalogue import REGISTRIES
 from shadowtime.services.scheduler import Output, Policy, Queue, Running, start_heads
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.kernels import Integers
+from shadowtime.shared.kernels import Integers, IntegerTable
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import SpecSettings
 
@@ -54,8 +55,8 @@ class OwnClasses:
         kind
             `policy`, `runtime`, `adjustment` or `wait-bound`.
         own
-            A SPEC, a class, an object, or a function as a policy (`PolicyFunction`). An object is copied for each
-            replay.
+            A SPEC, a class, an object, or a function or another callable as a policy (`PolicyFunction`). An object is
+            copied for each replay.
 
         Raises
         ------
@@ -64,15 +65,15 @@ class OwnClasses:
         """
         if isinstance(own, str):
             return own
-        if kind == "policy" and isfunction(own):
-            own = type(own.__name__, (FunctionPolicy,), {"function": staticmethod(own)})
+        if kind == "policy" and callable(own) and not isinstance(own, type) and not hasattr(own, "schedule"):
+            own = FunctionPolicy.of(own)
         classes = REGISTRIES[kind].classes
         of = own if isinstance(own, type) else type(own)
         needed = ("schedule",) if kind == "policy" else ("predict_one", "learn_one")
         if lacking := [name for name in needed if getattr(of, name, None) in (None, getattr(classes.base, name, None))]:
             raise SettingsError(
                 f"{kind}: expected a SPEC{', a function' if kind == 'policy' else ''}, or a class or object with the "
-                f"method {' and '.join(lacking)}; found {quote(repr(own))}"
+                f"method{'s' if len(lacking) > 1 else ''} {' and '.join(lacking)}; found {quote(repr(own))}"
             )
         made = _configurable(own, classes.base, classes.settings or SpecSettings)
         if (kind, made.name) in self._made:
@@ -147,15 +148,37 @@ class FunctionPolicy(Policy):
 
     function: PolicyFunction
 
+    @classmethod
+    def of(cls, function: PolicyFunction) -> "FunctionPolicy":
+        """Return the policy that asks a function, under the name of the function, or else of its class."""
+        named = getattr(function, "func", function)  # of a `functools.partial`
+        own: Any = type(getattr(named, "__name__", type(named).__name__), (cls,), {})
+        policy: FunctionPolicy = own.__new__(own)
+        policy.function = function
+        return policy
+
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Output]:
         """Return the starts of the rows that the function returned; raise `SettingsError` if they cannot start."""
-        rows = _rows(type(self).__name__, self.function(now, queue, running, free), len(queue))
+        with _read_only(queue.table, running.table):
+            rows = _rows(type(self).__name__, self.function(now, queue, running, free), len(queue))
         needed = int(queue.processors[rows].sum())
         if needed > max(free, 0) and len(rows):
             raise SettingsError(
                 f"{type(self).__name__} starts jobs on {needed} processors, and {free} are free; return fewer rows"
             )
         return start_heads(queue, rows.tolist())
+
+
+@contextmanager
+def _read_only(*tables: IntegerTable) -> Iterator[None]:
+    """Let nobody write to tables: a function that sorts its columns in place would change the scheduler's own."""
+    for table in tables:
+        table.setflags(write=False)
+    try:
+        yield
+    finally:
+        for table in tables:
+            table.setflags(write=True)
 
 
 def _rows(name: str, returned: Any, jobs: int) -> Integers:
@@ -174,7 +197,6 @@ def _rows(name: str, returned: Any, jobs: int) -> Integers:
         return np.empty(0, dtype=np.int64)
     whole = rows.ndim == 1 and np.issubdtype(rows.dtype, np.integer)
     if not whole or rows.min() < 0 or rows.max() >= jobs or len(np.unique(rows)) < len(rows):
-        raise SettingsError(
-            f"{name}: expected rows 0 to {jobs - 1} of the queue, each once; found {rows.tolist()!s:.60}"
-        )
+        expected = f"rows 0 to {jobs - 1} of the queue, each once" if jobs else "no row, since the queue is empty"
+        raise SettingsError(f"{name}: expected {expected}; found {rows.tolist()!s:.60}")
     return rows.astype(np.int64)

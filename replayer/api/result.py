@@ -77,14 +77,14 @@ class Result:
         Raises
         ------
         SettingsError
-            If no job ran in both, or a job has another submit time in the other replay.
+            If `other` is no result, no job ran in both, or a job has another submit time in the other replay.
 
         References
         ----------
         docs/algorithms.md#block-bootstrap.
         """
-        mine, theirs = self.record, other.record
         self._require_same_jobs(other)
+        mine, theirs = self.record, other.record
         return paired(mine.jobs, theirs.jobs, key_of(mine.plan.seed, mine.plan.cluster))
 
     def report(self, path: str | PathLike[str], *others: "Result") -> None:
@@ -110,6 +110,8 @@ class Result:
 
     def _require_same_jobs(self, other: "Result") -> None:
         """Raise `SettingsError` if no job ran in both replays, or a job has another submit time in the other replay."""
+        if not isinstance(other, Result):
+            raise SettingsError(f"expected a result of `replay` to compare with, found {other!r}")
         mine, theirs = self.record, other.record
         names = f"{mine.plan.cluster} and {theirs.plan.cluster}"
         common, here, there = np.intersect1d(mine.jobs.job_number, theirs.jobs.job_number, return_indices=True)

@@ -17,8 +17,9 @@ from pathlib import PurePath
 from traceback import walk_tb
 
 import orjson
+from pydantic import ValidationError
 
-from shadowtime.shared.errors import LogViolation, SequenceGap, SettingsError, SnapshotMismatch, WorkCancelled
+from shadowtime.shared.errors import LogViolation, SequenceGap, SettingsError, SnapshotMismatch, WorkCancelled, first_of
 from shadowtime.shared.messages import ClusterOpened, Envelope, Refusal, Rejected
 from shadowtime.shared.quoting import truncate
 from shadowtime.shared.spec import Price
@@ -226,12 +227,13 @@ def rejected(envelope: Envelope, reason: str, code: Refusal | None = None) -> En
 
 
 def described(error: BaseException) -> str:
-    """Return the type and the message of an error, shortened, and the line of a plug-in where it was raised.
+    """Return the type and the message of an error, on one short line, and the line of a plug-in where it was raised.
 
     >>> described(KeyError("time"))
     "KeyError: 'time'"
     """
-    text = truncate(f"{type(error).__name__}: {error}".removesuffix(": "), 300)
+    message = first_of(error) if isinstance(error, ValidationError) else " ".join(str(error).split())
+    text = truncate(f"{type(error).__name__}: {message}".removesuffix(": "), 300)
     places = [
         f"{PurePath(frame.f_code.co_filename).name}:{line}"
         for frame, line in walk_tb(error.__traceback__)

@@ -200,6 +200,10 @@ def frame_table(frame: Any) -> TableFile:
             "data frames need pyarrow, which is not installed: pip install 'shadowtime[frames]'"
         ) from None
 
+    if not any(hasattr(frame, name) for name in ("columns", "column_names", "keys")):
+        raise TraceError(
+            f"expected the path of a log, or a data frame of pandas, polars or pyarrow; found {quote(repr(frame))}"
+        )
     try:
         if hasattr(frame, "to_arrow"):  # polars
             frame = frame.to_arrow()

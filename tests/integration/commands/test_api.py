@@ -121,9 +121,9 @@ def test_what_was_done_to_the_log_is_done(log: shadowtime.Workload) -> None:
     [
         ({"policy": "esay"}, "unknown policy 'esay'"),
         ({"mode": "shut"}, "mode 'shut' is not one of closed, recorded"),
-        ({"seed": -1}, "--seed -1"),
+        ({"seed": -1}, "seed -1"),
         ({"speedup": "amdahl"}, "--speedup 'amdahl'"),
-        ({"seed": 1.5}, "ClusterOpened.seed: expected a whole number"),
+        ({"seed": 1.5}, "seed 1.5: expected a whole number"),
         ({"capacity": {0: 10**30}}, "CapacityChanged.processors: expected a number less than or equal to 2147483647"),
     ],
 )

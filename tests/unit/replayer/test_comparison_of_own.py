@@ -136,8 +136,9 @@ def test_a_log_may_be_a_frame() -> None:
             {"a": [1]},
             "the data frame: no column for submit, processors, .*; give columns={'submit': …}; .* it has a '1'",
         ),
-        (5, "the data frame: cannot be read as a table"),
-        (None, "the data frame: cannot be read as a table"),
+        (5, "expected the path of a log, or a data frame of pandas, polars or pyarrow; found '5'"),
+        (None, "expected the path of a log, or a data frame .*; found 'None'"),
+        (["a", "b"], "expected the path of a log, or a data frame"),
     ],
 )
 def test_what_is_no_frame_of_jobs_is_named(frame: Any, message: str) -> None:
@@ -152,8 +153,37 @@ def test_a_log_and_scores_are_printed_on_one_line() -> None:
     scores = repr(shadowtime.replay(LOG, "easy").scores)
     assert scores.startswith("<Scores: 200 jobs, mean wait ")
     assert len(scores) < 200
-    with pytest.raises(SettingsError, match="processors: expected a whole number, found '100'"):
-        shadowtime.read_log(processors="100")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("processors", "100", "a whole number"),
+        ("jobs", "5", "a whole number"),
+        ("jobs", 1.5, "a whole number"),
+        ("load", "x", "a number"),
+    ],
+)
+def test_an_argument_of_another_type_is_named(name: str, value: Any, expected: str) -> None:
+    with pytest.raises(SettingsError, match=f"{name}: expected {expected}, found {value!r}"):
+        shadowtime.read_log(**{name: value})
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 0.5])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    with pytest.raises(SettingsError, match=f"seed {seed}: expected a whole number from 0 to"):
+        shadowtime.replay(LOG, seed=seed)
+
+
+def test_a_result_is_compared_with_a_result() -> None:
+    with pytest.raises(SettingsError, match="expected a result of `replay` to compare with, found 'easy'"):
+        shadowtime.replay(LOG, "easy").compare("easy")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [-5, float("nan")])
+def test_a_wait_is_a_number_of_at_least_0(wrong: float) -> None:
+    with pytest.raises(ValueError, match=f"waits: expected numbers of at least 0, found {wrong}"):
+        shadowtime.wait_bound([5, wrong] * 50)  # type: ignore[list-item]
 
 
 def test_every_column_of_a_result_is_documented() -> None:

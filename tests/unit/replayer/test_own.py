@@ -1,5 +1,6 @@
 """A policy or predictor of a notebook is replayed like an installed one, and its mistakes are named."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,62 @@ COUNTING: Any = Counting
 def test_a_policy_of_ones_own_decides(policy: Any) -> None:
     assert waits(policy) == waits("fcfs")
     assert waits(policy) == waits("fcfs")  # an object begins anew
+
+
+class Callable:
+    """Not a function, but called like one. It has state."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, now: int, queue: Any, running: Any, free: int) -> Any:
+        assert self.calls < 10_000, "used twice"
+        self.calls += 1
+        return in_order(now, queue, running, free)
+
+    def decide(self, now: int, queue: Any, running: Any, free: int) -> Any:
+        return self(now, queue, running, free)
+
+
+@pytest.mark.parametrize(
+    ("called", "name"),
+    [(partial(in_order), "in-order"), (Callable(), "callable"), (Callable().decide, "decide")],
+    ids=["partial", "object", "method"],
+)
+def test_whatever_can_be_called_is_a_policy(called: Any, name: str) -> None:
+    result = shadowtime.replay(LOG, called)
+    assert result.jobs["wait"].tolist() == waits("fcfs")
+    assert str(result.configuration.policy) == name
+    assert getattr(called, "calls", 0) == 0, "each replay has a copy of its own"
+
+
+def test_a_function_cannot_change_the_queue() -> None:
+    def shortest_first(now: int, queue: Any, running: Any, free: int) -> Any:
+        queue.requested_time.sort()
+        return []
+
+    with pytest.raises(ReplayError, match=r"read-only \(test_own.py:\d+\)"):
+        shadowtime.replay(LOG, shortest_first)
+
+    def of_running(now: int, queue: Any, running: Any, free: int) -> Any:
+        if len(running):
+            running.start_time[:] = 0
+        return in_order(now, queue, running, free)
+
+    with pytest.raises(ReplayError, match=r"read-only \(test_own.py:\d+\)"):
+        shadowtime.replay(LOG, of_running)
+
+
+def test_a_wrong_prediction_is_named_on_one_line() -> None:
+    class Negative(Half):
+        def predict_one(self, x: JobSubmitted) -> RunTimePrediction:
+            return RunTimePrediction(point=-5.0, observations=0)
+
+    with pytest.raises(ReplayError) as raised:
+        shadowtime.replay(LOG, "easy", runtime=Negative)
+    message = str(raised.value)
+    assert "RunTimePrediction.point: expected a number greater than or equal to 0 (test_own.py:" in message
+    assert "\n" not in message
 
 
 class Half:
@@ -146,7 +203,7 @@ def test_a_name_that_is_taken_is_refused() -> None:
             SettingsError, match="policy: expected a SPEC, a function, or a class or object with the method schedule"
         ):
             shadowtime.replay(LOG, nothing)
-    with pytest.raises(SettingsError, match=r"with the method predict_one and learn_one; found .<class"):
+    with pytest.raises(SettingsError, match=r"with the methods predict_one and learn_one; found .<class"):
         shadowtime.replay(LOG, runtime=type("Nothing", (), {}))
     own = OwnClasses()
     own.spec_of("policy", InOrder)
