@@ -133,7 +133,7 @@ def test_errors_name_the_culprit(log: shadowtime.Workload, arguments: dict[str, 
 
 
 def test_a_wait_that_is_not_a_number_bounds_nothing() -> None:
-    with pytest.raises(ValueError, match="waits: expected numbers, found NaN"):
+    with pytest.raises(ValueError, match="waits: expected numbers of at least 0, found nan"):
         shadowtime.wait_bound([5, float("nan"), 3, 1] * 25, 0.5)  # type: ignore[list-item]
 
 
