@@ -114,7 +114,7 @@ class Cell:
 def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
     """Return the cells of a campaign in the order of its tables: by log, row, copy, seed and month.
 
-    Raise `SettingsError` if two cells are the same, or a column is a share of a row that does not exist.
+    Raise `SettingsError` if two cells are the same, or a share or a paper's figure is of a row that does not exist.
     """
     labels = [label for label, *_ in _rows(campaign)]
     for column in campaign.columns:
@@ -122,6 +122,10 @@ def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
             key = "of" if column.change_from is None else "change_from"
             unknown = f"unknown row {quote(column.base)}{among(column.base, labels)}"
             raise SettingsError(f"column {quote(column.heading)}: {key}: {unknown}")
+    starred = any("*" in column.key for column in campaign.columns)  # then names of rows depend on the results
+    for log, row in ((log, row) for log, rows in campaign.paper.items() for row in rows):
+        if not starred and row not in labels:
+            raise SettingsError(f"paper.{log}: unknown row {quote(row)}{among(row, labels)}")
 
     traits = JobTraits(campaign.restartable, campaign.moldable, parse_speedup(campaign.speedup))
     cells = [

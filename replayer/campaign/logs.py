@@ -9,7 +9,17 @@ from typing import NamedTuple
 
 from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.campaign.file import Campaign, LogEntry
-from shadowtime.replayer.logs import FIELDS, Workload, of_rows, parse_put_back, prepare, put_back, read_trace, sha256_of
+from shadowtime.replayer.logs import (
+    BUNDLED,
+    FIELDS,
+    Workload,
+    of_rows,
+    parse_put_back,
+    prepare,
+    put_back,
+    read_trace,
+    sha256_of,
+)
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.accounting import lines_of
 from shadowtime.shared.cli import say
@@ -104,14 +114,20 @@ def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) 
     )
 
 
+BUNDLED_NAME = "bundled"
+"""Name of the bundled log, for campaigns without a file."""
+
+
 def _path_of(name: str, folder: Path) -> Path:
     archived = ARCHIVE.get(name)
     names = [name] if archived is None else [f"{archived.file}.swf.gz", f"{archived.file}.swf"]
     for key in names:
         if (path := (folder / key).absolute()) and os.path.isfile(path):  # unlike Path.is_file, it never raises
             return path
+    if name == BUNDLED_NAME:
+        return BUNDLED
     if archived is None:
-        known = f"it is neither a file in {folder} nor one of {', '.join(ARCHIVE)}"
+        known = f"it is neither a file in {folder} nor one of {', '.join((BUNDLED_NAME, *ARCHIVE))}"
         raise TraceError(f"log {name} is missing: {known}; for logs, see the Parallel Workloads Archive: {_WORKLOADS}/")
     raise TraceError(f"log {name} is missing: there is no {names[0]} in {folder}; download it from {archived.page}")
 

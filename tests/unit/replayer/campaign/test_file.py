@@ -9,6 +9,7 @@ from shadowtime.replayer.campaign.grid import grid_of
 from shadowtime.replayer.campaign.logs import ARCHIVE, CampaignLog, find_logs
 from shadowtime.replayer.campaign.reproduce import CAMPAIGNS
 from shadowtime.replayer.campaign.studies import STUDIES
+from shadowtime.replayer.logs import BUNDLED
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import SettingsError, TraceError
 from tests.support.campaign_files import GOOD, write
@@ -126,6 +127,17 @@ def test_two_cells_that_are_the_same_are_named(tmp_path: Path) -> None:
         grid_of(read_campaign(write(tmp_path, GOOD + text)), [some_log("KTH")])
 
 
+def test_figures_of_a_paper_for_a_row_that_there_is_not_are_named(tmp_path: Path) -> None:
+    text = '[paper.KTH]\nesay = { "mean wait" = 5 }\n'
+    with pytest.raises(SettingsError, match=r"paper.KTH: unknown row 'esay'; did you mean 'easy'\? known: easy"):
+        grid_of(read_campaign(write(tmp_path, GOOD + text)), [some_log("KTH")])
+
+
+def test_the_bundled_log_has_a_name(tmp_path: Path) -> None:
+    (log,) = find_logs(read_campaign(write(tmp_path, GOOD.replace("KTH", "bundled"))), tmp_path)
+    assert (log.label, log.path) == ("bundled", str(BUNDLED))
+
+
 def test_a_share_of_a_row_that_there_is_not_is_named(tmp_path: Path) -> None:
     text = 'columns = [{ key = "mean_wait", of = "esay" }]\npolicies = ["easy", "fcfs"]\n'
     with pytest.raises(
@@ -147,7 +159,7 @@ def test_a_missing_log_says_where_it_can_be_had_and_no_other_is_taken(tmp_path: 
         with pytest.raises(TraceError, match="is missing"):
             find_logs(read_campaign(write(tmp_path, GOOD.replace("KTH", name))), tmp_path)
     campaign = read_campaign(write(tmp_path, GOOD.replace("KTH", "mine.swf")))
-    with pytest.raises(TraceError, match=r"log mine\.swf is missing: it is neither a file in .* nor one of ANL"):
+    with pytest.raises(TraceError, match=r"log mine\.swf is missing: it is neither a file in .* nor one of bundled"):
         find_logs(campaign, tmp_path)
 
 
