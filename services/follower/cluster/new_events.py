@@ -38,7 +38,9 @@ def new_events(
     """Yield the pending events of a life, in order, at times from `present` to `now`. The life is not modified.
 
     The time of a change is unknown, so the change is published at `now`. If another event of the life was already
-    published at `now`, the change is published later: at one instant it would have to precede that event.
+    published at `now`, the change is published later: at one instant it would have to precede that event. A change that
+    frees processors (a smaller size, a suspension) is published as early as possible, since other jobs may have started
+    on them before `now`.
 
     Parameters
     ----------
@@ -132,7 +134,11 @@ def _events_while_running(
             at, size = time, processors
 
     if size != last and not observation.resized:
-        changes["requested_processors"] = last
+        if last < size and at < (time := max(present, at + 1)) <= min(now, last_change):
+            yield JobChanged(time=time, job_number=number, requested_processors=last)
+            at = time
+        else:
+            changes["requested_processors"] = last
     if changes and at < (changed := min(now, last_change)) >= present:
         yield JobChanged(time=changed, job_number=number, **changes)
     if over is not None and end <= now:
@@ -142,8 +148,10 @@ def _events_while_running(
             time=end, job_number=number, run_time=run_time, outcome=observation.outcome, happened=none_if_now(over, end)
         )
     elif over is None and at < now >= present and (observation.state == "suspended") != (life.reported == "suspended"):
-        stopped = JobSuspended if observation.state == "suspended" else JobResumed
-        yield stopped(time=now, job_number=number)
+        if observation.state == "suspended":
+            yield JobSuspended(time=max(present, at + 1), job_number=number)
+        else:
+            yield JobResumed(time=now, job_number=number)
 
 
 def _submitted(number: int, observation: JobObservation, asked: Asked, since: int, time: int) -> JobSubmitted:

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from shadowtime.services.follower.cluster.mirror import Mirror
 from shadowtime.services.follower.cluster.name_table import NameTable
@@ -80,10 +83,26 @@ def test_held_and_released_between_two_pictures_or_over_several() -> None:
 def test_suspended_and_resumed() -> None:
     seen, runs = mirror(), replace(WAITS, state="running", start=12)
     look(seen, 20, runs)
-    assert look(seen, 35, replace(runs, state="suspended")) == [JobSuspended(time=34, job_number=7)]
+    assert look(seen, 35, replace(runs, state="suspended")) == [JobSuspended(time=20, job_number=7)]
     assert look(seen, 50, runs) == [JobResumed(time=49, job_number=7)]
     (ended,) = look(seen, 65, replace(runs, state="over", end=60, run_time=33))
     assert ended == JobEnded(time=60, job_number=7, run_time=33)
+
+
+@pytest.mark.parametrize(
+    ("after", "freed"),
+    [({"processors": 8}, JobChanged), ({"state": "suspended"}, JobSuspended)],
+    ids=["smaller", "suspended"],
+)
+def test_a_job_that_starts_on_freed_processors_does_not_wait_for_accounting(
+    after: dict[str, Any], freed: type[Event]
+) -> None:
+    seen, runs = mirror(), replace(WAITS, state="running", start=12, processors=16)
+    look(seen, 20, runs)
+    other = replace(WAITS, key=LifeKey(8, -1, 22), eligible=22, state="running", start=25, processors=8)
+    events = look(seen, 35, replace(runs, **after), other)
+    assert kinds(events) == [(freed, 20), (JobSubmitted, 22), (JobStarted, 25)]
+    assert seen.held_back == 0
 
 
 def test_sizes_that_accounting_tells_with_their_times() -> None:
@@ -211,7 +230,7 @@ def test_what_has_changed_at_the_end_of_a_run_is_told_before_it() -> None:
     runs = replace(WAITS, state="running", start=12)
     look(seen, 20, runs)
     over = replace(runs, state="over", end=60, run_time=48, processors=2, limit=900)
-    assert kinds(look(seen, 80, over)) == [(JobChanged, 59), (JobEnded, 60)]
+    assert kinds(look(seen, 80, over)) == [(JobChanged, 20), (JobChanged, 59), (JobEnded, 60)]
     seen = mirror()
     look(seen, 20, runs)
     assert kinds(look(seen, 80, replace(over, end=20, run_time=8))) == [(JobEnded, 20)]
