@@ -19,7 +19,16 @@ from shadowtime.services.runtime_distribution.hmm.learning import Method, learn,
 from shadowtime.services.runtime_distribution.revisable import RunTimeSettings
 from shadowtime.shared.distributions import BINS, bin_of, packed, unpacked
 from shadowtime.shared.kernels import Floats, Integers
-from shadowtime.shared.messages import Count, Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, RunTimePrediction
+from shadowtime.shared.messages import (
+    Count,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    JobWithdrawn,
+    RunTimePrediction,
+    moment,
+)
 from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import Predictor
 
@@ -187,7 +196,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         if isinstance(event, JobSubmitted):
             self._arrived[event.job_number] = event.time // SLICE
         elif isinstance(event, JobStarted):
-            self._started[event.job_number] = event.time
+            self._started[event.job_number] = moment(event)
         else:
             self._started.pop(event.job_number, None)
             if not event.requeued:

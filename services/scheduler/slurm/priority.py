@@ -20,6 +20,7 @@ from shadowtime.shared.messages import (
     JobSubmitted,
     JobSuspended,
     JobWithdrawn,
+    moment,
 )
 
 WAITING, RUNNING, STANDING = range(3)
@@ -224,13 +225,13 @@ class Priorities:
                 return
             self.advance(event.time)
             if job.state == RUNNING:
-                self._charge(job, event.time)
+                self._charge(job, moment(event))
             if isinstance(event, JobStarted):
-                job.state, job.charged, job.processors = RUNNING, event.time, event.processors
+                job.state, job.charged, job.processors = RUNNING, moment(event), event.processors
             elif isinstance(event, JobSuspended):
                 job.state = STANDING
             elif isinstance(event, JobResumed):
-                job.state, job.charged = RUNNING, event.time
+                job.state, job.charged = RUNNING, moment(event)
             elif isinstance(event, JobChanged):
                 self._change(job, event)
             elif event.requeued:

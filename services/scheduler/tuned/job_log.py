@@ -12,7 +12,16 @@ from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.tables import SLOT, Queue, Running
 from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
 from shadowtime.shared.kernels import Flags, FloatTable, Integers, IntegerTable
-from shadowtime.shared.messages import Event, JobEnded, JobResumed, JobStarted, JobSubmitted, JobSuspended, JobWithdrawn
+from shadowtime.shared.messages import (
+    Event,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    moment,
+)
 
 SUBMITTED, PROCESSORS, LIMIT, RUN_TIME, STARTED, USER, WITHDRAWN = range(7)
 """Rows of the table of facts; times in seconds. Run time, start and withdrawal are -1 until they are known."""
@@ -108,7 +117,7 @@ class JobLog:
             else:
                 self._end(event.job_number, JobUpdate(run_time=event.own_run_time))
         elif isinstance(event, JobStarted | JobResumed):  # the elapsed run time counts from here
-            self._last(event.job_number).started = event.time
+            self._last(event.job_number).started = moment(event)
         elif isinstance(event, JobSuspended):  # the elapsed run time is unknown until the job resumes
             self._last(event.job_number).started = -1
 

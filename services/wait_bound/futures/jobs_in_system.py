@@ -8,7 +8,7 @@ import numpy as np
 from shadowtime.services.wait_bound.futures.arrivals import UNLIMITED
 from shadowtime.shared.distributions import BINS, mean_run_time, packed_numbers, sampled_times, unpacked_numbers
 from shadowtime.shared.kernels import Floats, FloatTable, Integers, IntegerTable
-from shadowtime.shared.messages import JobChanged, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.messages import JobChanged, JobEnded, JobStarted, JobSubmitted, moment
 
 NUMBER, ASKED, REQUEST, HELD, LIMIT, START, USER, QUEUE, SINCE, EXPECTED = range(10)
 """Columns: job number; requested processors and time; processors, time limit and start of a job that runs; user and
@@ -76,13 +76,13 @@ class JobsThere:
 
     def start(self, event: JobStarted) -> None:
         """Move a job to the running jobs. A job that is unknown, because it was withdrawn, is added."""
-        row = self._left(event.job_number)
+        row, began = self._left(event.job_number), moment(event)
         if row is None:
             row = self._new_row()
-            self._table[row, USER:] = UNKNOWN, UNKNOWN, event.time, event.limit or UNLIMITED
+            self._table[row, USER:] = UNKNOWN, UNKNOWN, began, event.limit or UNLIMITED
         limit = UNLIMITED if event.limit is None else event.limit
         self._running[event.job_number] = row
-        self._table[row, NUMBER], self._table[row, HELD:USER] = event.job_number, (event.processors, limit, event.time)
+        self._table[row, NUMBER], self._table[row, HELD:USER] = event.job_number, (event.processors, limit, began)
         self.held += event.processors
 
     def end(self, event: JobEnded) -> None:
