@@ -22,7 +22,7 @@ MISTAKES = {  # LOG stands for a small log, GONE for a port where nobody listens
     "replay LOG --jobs -1": "--jobs",
     "replay LOG --processors 1e3": "--processors",
     "replay LOG --seed 0.5": "--seed",
-    "replay LOG --seed -1": "--seed -1",
+    "replay LOG --seed -1": "seed -1",
     "replay LOG --speed quick": "--speed 'quick'",
     "replay LOG --mode clsoed": "--mode",
     "replay LOG --transport redis": "--transport",
