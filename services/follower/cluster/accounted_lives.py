@@ -105,7 +105,7 @@ def observation_of(
     amounts
         Numbers of the life, by name; `UNKNOWN` for missing numbers. The end of a life that goes on is `MAX_TIME`.
     words
-        Names and texts of the life, as fields of `JobObservation`.
+        Names and texts of the life: fields of `JobObservation`, and `gpu_got` for `gpus_got`.
     resized
         Time and processors of each resize after the start.
     """

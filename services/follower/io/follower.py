@@ -114,10 +114,14 @@ class Follower:
         self._failure = truncate(str(error))
 
     async def follow(self) -> None:
-        """Follow until cancelled, or until the source has ended.
+        """Follow until cancelled, or until the source has ended. Later failures of Kafka and Redis are retried.
 
-        Raise `FollowError` if the log of the run has other settings or lacks its beginning, or another follower
-        publishes the run.
+        Raises
+        ------
+        FollowError
+            If the log of the run has other settings or a gap, or another follower publishes the run.
+        BusError, StoreError
+            If Kafka or Redis fails at the start.
         """
         backoff = Backoff(0.1, 10.0)
         renewing = create_task(self.renew())
@@ -157,7 +161,7 @@ class Follower:
             await self.source.close()
 
     async def _listen(self) -> None:
-        """Wait for new facts. If the process is ended meanwhile, store a snapshot: another version may continue."""
+        """Wait for new facts. If the process is ended meanwhile, store a snapshot: another version can restore it."""
         try:
             await self.source.listen()
         except CancelledError:
@@ -167,12 +171,12 @@ class Follower:
             raise
 
     def _due(self) -> bool:
-        """Return whether a snapshot may be taken: the last one is old enough for its cost."""
+        """Return whether a snapshot may be taken. The pause since the last one must suit its cost, see `SHARE`."""
         rest = LEAST_SECONDS if self._journal else IDLE_SECONDS  # without events, the positions in logs move
         return time.monotonic() >= self._stored_at + max(rest, SHARE * self._cost)
 
     async def claim(self) -> None:
-        """Claim the run. Raise `FollowError` if another process claims it, and is alive."""
+        """Claim the run. Raise `FollowError` if another process still claims it after `CLAIM` + 2 seconds."""
         for last in (*[False] * (CLAIM + 2), True):
             holder = await self._store.claim(self.run, self.owner, CLAIM)
             if holder == self.owner:
@@ -277,7 +281,10 @@ class Follower:
                 await self._commit(events, self.sequence, whole=whole)
 
     async def _commit(self, events: Sequence[Event], stored: int, *, whole: bool) -> None:
-        """Commit and deliver events after sequence `stored` in Redis. With `whole`, a snapshot replaces the journal."""
+        """Commit events in Redis, and deliver them. With `whole`, a snapshot replaces the journal.
+
+        `stored` is the sequence that Redis must have before the commit.
+        """
         outputs = [
             Envelope(run=self.run, cluster=self.opened.cluster, sequence=number, event=event).to_bytes()
             for number, event in enumerate(events, self.sequence + 1)
