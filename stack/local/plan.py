@@ -36,7 +36,7 @@ clusters. Some of these ports may be unused."""
 class StackPlan:
     """A stack: three servers, `workers` workers for each of `stages`, the writer of metrics, and the live page.
 
-    Redis always has a user for each role that uses Redis. Kafka and VictoriaMetrics ask for passwords if the stack is
+    Redis always has a user for each role that uses Redis. Kafka and VictoriaMetrics require passwords if the stack is
     `secure`. All three servers encrypt if `tls` is set.
 
     Examples
@@ -73,7 +73,7 @@ class StackPlan:
         return cls(**fields | {"stages": tuple(fields["stages"])})
 
     def text(self) -> str:
-        """Return the plan as `read` expects it."""
+        """Return the plan as the JSON that `read` expects."""
         return json.dumps(asdict(self), indent=2) + "\n"
 
     def write(self) -> None:
@@ -142,7 +142,7 @@ class StackPlan:
         (Path(self.folder) / "scrape.json").write_text(json.dumps({"scrape_configs": jobs}, indent=2) + "\n")
 
     def require_own_ports(self, outside: Collection[str] = ()) -> None:
-        """Raise `ServerError` if two processes have the same port. `outside` are servers that are no part of it."""
+        """Raise `ServerError` if two processes have the same port. Servers named in `outside` do not count."""
         taken: dict[int, str] = {}
         servers = [server for server in self.make_servers() if server.name not in outside]
         for server in (*servers, *self.make_workers(), self.make_live_page()):

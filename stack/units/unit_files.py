@@ -91,8 +91,9 @@ class Units:
     def texts(self) -> dict[str, str]:
         """Return the text of each unit, by file name.
 
-        Raise `ServerError` if arguments cannot be read, if those of a follower or of shadows lack their source or
-        cluster, if two have the same cluster, if there are too many, or if two processes have the same port.
+        Raise `ServerError` if two processes have the same port, or if the arguments of a page, follower or shadow are
+        not valid. A follower needs a source. Followers need different clusters, and so do shadows. At most `FOLLOWERS`
+        of each are possible.
         """
         self.plan.require_own_ports(self.outside)
         servers = [name for name in (KAFKA, REDIS, VICTORIA_METRICS) if name not in self.outside]
@@ -198,7 +199,7 @@ def _quoted(word: str) -> str:
     ('"--via=ssh login"', '"50%%$$"')
     """
     if "\n" in word or "\0" in word:
-        raise ServerError(f"{word!r}: a unit cannot hold a line break in a word")
+        raise ServerError(f"{word!r}: a unit cannot contain a line break in an argument; remove it")
     plain = word.replace("%", "%%").replace("$", "$$")
     if plain and all(letter.isalnum() or letter in "-_./:=,@+" for letter in plain):
         return plain

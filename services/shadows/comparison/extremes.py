@@ -9,7 +9,7 @@ from shadowtime.shared.distributions import SHAPES
 from shadowtime.shared.statistics import WaitQuantiles
 
 ALL = len(SHAPES)
-"""Index that stands for all shapes together."""
+"""Index of the result of all shapes together."""
 
 MOVED = (0.25, 0.5, 0.75, 0.95)
 """Probabilities of the reported quantiles of the difference between the start times of a job."""

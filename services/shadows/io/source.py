@@ -75,7 +75,7 @@ async def beginning_of(
 
 
 async def read_from(consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition, int]) -> None:
-    """Let a consumer read from the given offsets. Raise `FollowError` if a topic no longer has the record there."""
+    """Assign partitions to a consumer, each from its offset on. Raise `FollowError` if the record there was deleted."""
     consumer.assign(list(offsets))
     for place, offset in offsets.items():
         if (await consumer.beginning_offsets([place]))[place] > offset > 0:
@@ -162,7 +162,7 @@ class ShadowSource:
         return Opening(first.processors, first.pools, first.unix_start, first.time, self.twin.takes_over or None)
 
     async def first_event(self) -> ClusterOpened:
-        """Return the opening event of the real run. Errors are those of `meet`."""
+        """Return the opening event of the real run. It raises the errors of `meet`."""
         first, _, _ = await self._beginning(to_the_end=False)
         return first
 
@@ -190,7 +190,7 @@ class ShadowSource:
     def next_instant(self) -> Sequence[Event]:
         """Return the events of the next instant, without the events that the log has already.
 
-        Raise `FollowError` if the log has another event in the place of one of these.
+        Raise `FollowError` if the log has another event than the shadow emits.
         """
         fresh = []
         for event in self.twin.next_instant():
@@ -247,7 +247,10 @@ class ShadowSource:
         if envelope.sequence <= self._last_sequence:
             return
         if envelope.sequence > self._last_sequence + 1:
-            raise FollowError(f"the log of run {quote(self.of.real)} has a gap after sequence {self._last_sequence}")
+            raise FollowError(
+                f"the log of run {quote(self.of.real)} has a gap: expected sequence {self._last_sequence + 1} next, "
+                f"found {envelope.sequence}; shadow another run: --of NAME"
+            )
         self._last_sequence = envelope.sequence
         self.load.answers += 1
         self.twin.receive(envelope.event)

@@ -102,7 +102,7 @@ class PendingEvents:
 
 
 class TwinMachine:
-    """A shadow's machine, sans-I/O. Its input is the log of the cluster; its output is the log of the shadow.
+    """A shadow's machine, without I/O. Its input is the log of the cluster; its output is the log of the shadow.
 
     An instant costs O(running jobs).
 
@@ -206,7 +206,7 @@ class TwinMachine:
             life.predicted = seconds
 
     def next_time(self) -> int | None:
-        """Return the time of the next instant. Return None if it is not known yet, or if a decision is pending."""
+        """Return the time of the next instant. Return None if the time is not known yet, or a decision is pending."""
         if self._caused:
             return self._caused[0].time
         if self.deciding or self.closed or not self.decides:

@@ -53,9 +53,9 @@ class MachineState:
         return event
 
     def lend(self, now: int, *, exact: bool) -> Iterator[CapacityChanged]:
-        """Lend each pool the memory and GPUs of its jobs without processors. Yield changes. O(running).
+        """Lend each pool the memory and GPUs of its jobs without processors. Yield changes of capacity. O(running).
 
-        An `exact` shadow lends those of the jobs that are given up.
+        An `exact` shadow lends only the memory and GPUs of jobs that are given up.
         """
         lent = self._nothing_lent()
         for life in self.running.values():
@@ -165,9 +165,9 @@ class MachineState:
         return (life for life in self.running.values() if not life.given_up and life.known_end(now) is None)
 
     def waits_for(self, now: int) -> ShadowJob | None:
-        """Return the job that started first in the shadow, of those that have not started on the cluster, or None.
+        """Return the job that started first in the shadow, among jobs that have not started on the cluster; or None.
 
-        Jobs with a known end and jobs that were given up do not count.
+        Jobs whose end is known at `now`, and jobs that were given up, do not count.
         """
         waiting = (life for life in self._unknown(now) if life.started is None and life.start is not None)
         return min(waiting, key=lambda life: (life.start or 0, life.job.job_number), default=None)

@@ -55,7 +55,7 @@ def test_two_clusters_have_ports_of_their_own() -> None:
         (["slurm --cluster a --cluster b"], "found it 2 times"),
         (["slurm --cluster 'a"], "No closing quotation"),
         (["slurm --cluster a", "pbs --cluster a"], "two --follow have the same cluster"),
-        (["slurm --cluster a --run 'x\ny'"], "cannot hold a line break"),
+        (["slurm --cluster a --run 'x\ny'"], "cannot contain a line break"),
         ([f"slurm --cluster {name}" for name in "abcde"], "expected at most 4"),
     ],
 )
