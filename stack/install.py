@@ -105,13 +105,13 @@ PROXY_LOCK = ROOT / "stack" / "jupyterhub" / "package-lock.json"
 
 
 def hub_folder() -> Path:
-    """Return the folder of the JupyterHub and the proxy of the lock files: a virtual environment with node_modules."""
+    """Return the folder of JupyterHub and its proxy in the locked versions: a virtual environment with node_modules."""
     locked = "".join(sha256(path) for path in (HUB_LOCK, PROXY_LOCK))
     return _servers() / f"jupyterhub-{hashlib.sha256(locked.encode()).hexdigest()[:16]}"
 
 
 def hub_missing() -> str | None:
-    """Return the reason why there is no JupyterHub for tests, or None if there is one."""
+    """Return the reason why no JupyterHub is installed for tests; None if it is installed."""
     if not HUB_LOCK.exists():
         return f"{HUB_LOCK} is not there; it is part of a checkout"
     if shutil.which("node") is None or not (hub_folder() / "ready").exists():

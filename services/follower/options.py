@@ -9,7 +9,7 @@ from shadowtime.shared.errors import SettingsError
 
 @dataclass(frozen=True)
 class FollowOptions:
-    """Options of a follower: access to the cluster, and the extent of its log."""
+    """Options of a follower: access to the cluster, and the length of the history in its log."""
 
     history: int = 0
     """Seconds of the cluster's past that are published first."""
@@ -20,7 +20,7 @@ class FollowOptions:
     patience: int = 600
     """Seconds for which the log waits for missing facts. After that time, they are guessed."""
     via: tuple[str, ...] = ()
-    """A command by which all commands are run, such as `ssh login`."""
+    """A command that runs Slurm's commands, such as `ssh login`; empty to run them here."""
     rest: str | None = None
     """Address of slurmrestd, which replaces the commands: http(s)://HOST:PORT or unix:/path/to/socket."""
     rest_token_file: Path | None = None
@@ -30,7 +30,7 @@ class FollowOptions:
     slurm_cluster: str | None = None
     """Name in slurmdbd of the cluster to follow, if it is not the one of slurm.conf (`-M`)."""
     jobcomp: str | None = None
-    """Kafka topic, HOST:PORT/TOPIC, whose messages start a poll at once."""
+    """Kafka topics, HOST:PORT/TOPIC[,TOPIC…], whose messages start a poll at once."""
     place: Path | None = None
     """The file, or the folder of files, to which the cluster writes."""
     pools: Path | None = None

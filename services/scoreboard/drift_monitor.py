@@ -110,7 +110,8 @@ class PredictionsHeld:
     def enter(self, time: int, waiting: Mapping[int, JobSubmitted], coverage: WaitBoundCoverage) -> None:
         """Test the last day if it has ended by `time`. Call this before you add an outcome of the new day.
 
-        A bound counts as missed on that day if a waiting job exceeded it by the end of the day.
+        `waiting` has the waiting jobs by number. A bound counts as missed on that day if a waiting job exceeded it by
+        the end of the day.
         """
         watch = self.watch
         if watch.day is not None and time // DAY <= watch.day:
@@ -152,7 +153,7 @@ class PredictionsHeld:
     ) -> None:
         """Add the outcomes of a run-time prediction.
 
-        `run_time` is in seconds. `pit` has the job's share of each tenth of its probability integral transform.
+        `run_time` is in seconds. `pit` is as in `of_run_time`.
         """
         self.watch.add("all", _owner(job), of_run_time(prediction, pit, run_time))
 

@@ -26,7 +26,8 @@ TRACED = 0.3
 class EDetector:
     """E-detector of a mean above its limit.
 
-    The evidence is the capital of its bets, summed over their first steps and averaged over their sizes.
+    At every step, a bet of each size begins. The evidence is the total capital of the bets of a size, averaged
+    over the sizes.
 
     O(1) for each value, constant memory.
 

@@ -121,7 +121,7 @@ class Sampling:
             self._count("cut short", cut.by)
 
     def queue_of(self, number: int | None) -> str:
-        """Return the label of a queue. A new queue has its own label unless there are `MAX_QUEUES` already."""
+        """Return the label of a queue: its number, `NONE`, or `OTHERS` for a queue beyond the first `MAX_QUEUES`."""
         name = NONE if number is None else str(number)
         if name not in self.queues and len(self.queues) < MAX_QUEUES:
             self.queues[name] = None

@@ -12,7 +12,7 @@ from shadowtime.shared.streaming import Settings
 
 @dataclass(frozen=True)
 class ShadowOf:
-    """One shadow."""
+    """A shadow and the real run that it accompanies."""
 
     cluster: str
     real: str

@@ -96,7 +96,7 @@ WEB_PORT = 6066
 """Port of the metrics page of every worker, of the follower and of the shadows."""
 
 WRITES = ["/store/api/v1/import", "/store/metrics"]
-"""Paths for the writer of samples. They are below `/store`, as vmauth answers `/metrics` itself."""
+"""Paths for the writer of samples. They are below `/store`, because vmauth answers `/metrics` itself."""
 
 
 def names(all_roles: Sequence[Role]) -> list[str]:

@@ -179,7 +179,11 @@ def require(plan: "StackPlan") -> None:
 
 
 def wait_until_healthy(supervisor: "subprocess.Popen[bytes]", folder: Path) -> None:
-    """Wait until every process is healthy. Raise `ServerError` that names a process if it fails or takes too long."""
+    """Wait until every process is healthy.
+
+    Raise `ServerError` if a process fails or takes too long; the message names it. Also raise it if the supervisor
+    ends.
+    """
     deadline = time.monotonic() + UP_SECONDS
     while True:
         state = read_state(folder)

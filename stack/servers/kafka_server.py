@@ -106,9 +106,10 @@ class Kafka(Server):
         }
 
     def grant(self) -> None:
-        """Set the users of the running broker and their rights. Raise `ServerError` if it cannot be reached.
+        """Set the users of the running broker and their rights. Raise `ServerError` if that fails.
 
-        The connection goes to the controller. Its one user gets a new password at each start of the broker.
+        Without `access`, nothing happens. The connection goes to the controller. Its one user gets a new password at
+        each start of the broker.
         """
         if self.access is None:
             return

@@ -119,7 +119,8 @@ class KnownLives:
     def order(self, observation: JobObservation) -> tuple[int, int]:
         """Return the sort key by which new lives are added: ascending by submission.
 
-        Lives that were submitted before a known life of the same job come first, in descending order.
+        Lives that were submitted before a known life of the same job come first, in descending order, because each
+        takes the number before that life.
         """
         submit = observation.key.submit
         before = any(other.key.submit > submit for other in self.of_job(observation.key))
@@ -163,14 +164,14 @@ class KnownLives:
     ) -> bool:
         """Return whether a life that started at `start` is part of the run of an earlier life of its job.
 
-        `observations` has the last observation of each life. `shown` has the lives in the last whole snapshot of the
-        cluster. See `JobLife.runs_at`.
+        `observations` has the last observation of each life, and `shown` has the lives in the last picture; see
+        `JobLife.runs_at`. A life with the start None is no part.
         """
         before = (other for other in self.of_job(life.key) if other.key.submit < life.key.submit)
         return any(other.runs_at(start, observations.get(other.key), shown=other.key in shown) for other in before)
 
     def forget(self, before: int) -> None:
-        """Forget the lives that were over before a time. O(lives)."""
+        """Drop the lives that were over before a time. O(lives)."""
         for life in self:
             if not life.open and life.over is not None and life.over < before:
                 self.drop(life)

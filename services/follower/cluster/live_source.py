@@ -146,7 +146,11 @@ class LiveSource(Source, Protocol):
         ...
 
     async def listen(self) -> None:
-        """Wait for new facts about the cluster, and apply them. If the cluster cannot be reached, retry later."""
+        """Wait for new facts about the cluster, and apply them. If the cluster cannot be reached, retry later.
+
+        Raise `FollowError` if the source can never continue, and `BusError` if Kafka does not answer a source that
+        reads it.
+        """
         ...
 
     def routes(self) -> Sequence[Route]:

@@ -230,8 +230,8 @@ class Mirror:
     def _holds_back(self, events: Sequence[Event], until: int) -> bool:
         """Return whether an event would break an invariant, and must wait for accounting.
 
-        After `LAG` seconds, a pool without enough processors is taken to be oversubscribed. Another life that still
-        runs is taken to have ended.
+        After `LAG` seconds, a pool without enough processors is assumed to be oversubscribed, and another life that
+        still runs is assumed to have ended.
         """
         broken = first_broken(events, self.lives, self._observations, self.capacity, self._oversubscribed)
         if broken is None:
@@ -335,7 +335,7 @@ class Mirror:
         return "with too large a number" if life.number > MAX_INTEGER else self.capacity.unusable(observation)
 
     def _judge(self, life: JobLife, observation: JobObservation, at: int | None) -> None:
-        """Leave out a new life that cannot be emitted. Put it in doubt if its previous life is unknown."""
+        """Leave out a new life that cannot be emitted. Put a new life in doubt if the previous life is unknown."""
         reason = self._unusable(life, observation)
         if at is None and self.lives.is_part(life, observation.start, self._observations, self._shown):
             reason = "recorded as a part of a known run"
@@ -351,8 +351,8 @@ class Mirror:
     def _guess(self, until: int, patience: int, kept: Collection[LifeKey] = ()) -> None:
         """Resolve doubts that are older than `patience`, except missing lives in `kept`.
 
-        A missing life is taken to have ended at the submission of the next life of its job. If both have the same
-        submission, it is taken to have ended at the start of the next life. If there is none, it ended at `until`.
+        A missing life is assumed to have ended at the submission of the next life of its job, or at the start of the
+        next life if both have the same submission time. Without a next life, it is assumed to have ended at `until`.
         """
         for key in [key for key, since in self._after_unknown.items() if until - since > patience]:
             del self._after_unknown[key]

@@ -89,7 +89,7 @@ class NameTable:
         return fresh
 
     def restore(self, stored: Mapping[str, bytes]) -> None:
-        """Restore names that were stored."""
+        """Restore stored entries, which have the form of `fresh`."""
         for text, number in sorted(stored.items(), key=lambda entry: int(entry[1])):
             kind, _, shown = text.partition(":")
             if kind in KINDS:
@@ -101,7 +101,7 @@ class NameTable:
                 self._requeued.add(int(shown))
 
     def reserve(self, event: Any) -> None:
-        """Reserve the numbers in an event of the log, so that other names do not get them."""
+        """Reserve the numbers in a submission of the log, so that other names do not get them."""
         for kind, field in KINDS.items():
             self._fill(kind, getattr(event, field) or 0)
 

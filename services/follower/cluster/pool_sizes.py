@@ -73,7 +73,10 @@ class ObservedCapacity:
         self.parts = MachineParts(self.parts.pools, of_partition, of_node, types)
 
     def see_pool(self, name: str, room: CapacityChanged) -> None:
-        """Set the observed capacity of a pool by its name. Raise `ValueError` if there is no such pool."""
+        """Apply the change `room` to the observed capacity of the pool called `name`.
+
+        Raise `ValueError` if there is no such pool.
+        """
         at = next((at for at, pool in enumerate(self.parts.pools) if pool.name == name), None)
         if at is None:
             known = ", ".join(pool.name for pool in self.parts.pools)

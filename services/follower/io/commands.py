@@ -28,7 +28,7 @@ SPOKEN = (
 """Arguments of `env` for each command. They make the output independent of the host, and task lists complete."""
 
 MAX_OUTPUT = 2**30
-"""Largest answer in bytes."""
+"""Largest accepted answer of a command or request, in bytes."""
 
 
 class Commands:

@@ -44,7 +44,7 @@ STORE = "follow"
 """Prefix of the keys of followers in Redis."""
 
 BATCH = 1_000
-"""Number of events at which a transaction is full: no further instant is added."""
+"""Number of events from which on no further instant is added to a transaction."""
 
 SHARE = 200
 """Least ratio of the seconds between two snapshots to the seconds that a snapshot takes."""
@@ -65,7 +65,7 @@ CLAIM = 10
 class Follower:
     """The follower of one run.
 
-    `opened` has the settings of the run. The source replaces the machine and the times in it.
+    `opened` has the settings of the run. In a new run, the source sets its machine and its times.
     """
 
     def __init__(
@@ -256,7 +256,7 @@ class Follower:
         self.sequence = envelope.sequence
 
     def _require_same(self, opened: ClusterOpened) -> None:
-        """Adopt the opening event of the run. Raise `FollowError` if its settings differ from ours."""
+        """Adopt the opening event of the run. Raise `FollowError` if its settings differ from `self.opened`."""
         options = self.opened.model_dump()
         names = ("cluster", "policy", "runtime", "adjustment", "wait_bound", "seed", "sample_every")
         other = [

@@ -34,7 +34,7 @@ class Pbs(Tailed):
         """Start of the new wait and start of the previous run, in Unix seconds, by job that waits again."""
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
-        """Return the opening of the run. `opened` is its first event if only the log is left, None for a new run."""
+        """Return the opening of the run. If its stored state is lost, `opened` is its first event, otherwise None."""
         self._forget()
         return await super().meet(opened)
 

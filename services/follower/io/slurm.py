@@ -146,7 +146,7 @@ class SlurmSource(Mirrored):
         self._next = self._soonest = 0.0
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
-        """Return the opening of the run. `opened` is its first event if only the log is left, None for a new run."""
+        """Return the opening of the run. If its stored state is lost, `opened` is its first event, otherwise None."""
         machine = await self._asked.machine()
         await self._believed_jobs(machine)
         nodes = sorted(node for node in machine.nodes if node.partitions)

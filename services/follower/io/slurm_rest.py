@@ -21,7 +21,7 @@ from shadowtime.shared.errors import FollowError
 from shadowtime.shared.quoting import quote
 
 KNOWN = {38, *range(40, 45)}
-"""Supported versions, v0.0.N."""
+"""Numbers N of the supported versions v0.0.N."""
 
 LISTING = "/openapi/v3"
 """Path that lists the versions of the server."""

@@ -84,7 +84,7 @@ class Tailed(Mirrored, ABC):
         """
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
-        """Return the opening of the run. `opened` is its first event if only the log is left, None for a new run."""
+        """Return the opening of the run. If its stored state is lost, `opened` is its first event, otherwise None."""
         opening = (
             self._begin(self._parts, int(time.time())) if opened is None else self._begin_again(self._parts, opened)
         )

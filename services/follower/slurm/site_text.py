@@ -139,13 +139,13 @@ def _whole(text: str, what: str) -> int:
 
 
 def _thousandths(text: str) -> int:
-    """Return a usage factor of Slurm in thousandths. Raise `FollowError` if it is no number from 0 on."""
+    """Return a usage factor of Slurm in thousandths. Raise `FollowError` if it is not a number of at least 0."""
     try:
         factor = float(text)
     except ValueError:
         factor = -1.0
     if not 0 <= factor < 1e9:
-        raise FollowError(f"usage factor of QOS: expected a number from 0 on, found {quote(text)}")
+        raise FollowError(f"usage factor of QOS: expected a number of at least 0, found {quote(text)}")
     return round(1000 * factor)
 
 

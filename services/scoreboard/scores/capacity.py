@@ -41,7 +41,7 @@ class Capacity:
             del self.sizes[0]
 
     def until(self, time: int) -> int:
-        """Return the processor-seconds up to `time`. O(sizes)."""
+        """Return the processor-seconds from `begin` up to `time`. O(sizes)."""
         known = [size for size in self.sizes if size[0] <= time] or self.sizes[:1]
         return self.processor_seconds + sum(map(_between, known, [*known[1:], (time, 0)]))
 

@@ -7,11 +7,11 @@ from shadowtime.shared.bounds import saturated
 from shadowtime.shared.messages import PredictionWorkloadScores, WorkloadErrors
 
 MAX_CHANGES = 64
-"""Changes of a job's prediction that are stored until the job ends. Beyond this number, two neighbours are merged."""
+"""Changes of a job's prediction that are stored until the job ends. Beyond this number, neighbours are merged."""
 
 COLUMNS = 4
-"""Numbers that are stored of each prediction of a job: the predicted run time in seconds; and how often it was in use,
-at submissions of jobs, at passes while the job waited, and at passes while it ran."""
+"""Numbers that are stored for each prediction of a job: the predicted run time in seconds, and three counts of uses: at
+submissions of jobs, at passes while the job waited, and at passes while it ran."""
 
 Error = tuple[int, float]
 """Number of predictions, and the sum of their absolute errors in seconds."""

@@ -66,7 +66,7 @@ class LiveShadows:
         return Counter(shadow.cluster for shadow in await self._kept.shadows())
 
     async def twin(self, cluster: str) -> Twin:
-        """Return a cluster compared with its shadows.
+        """Return a cluster compared with its shadows. `cluster` may also be the name of a real run.
 
         Raises
         ------

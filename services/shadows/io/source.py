@@ -184,7 +184,7 @@ class ShadowSource:
 
     @property
     def _unanswered(self) -> bool:
-        """Whether answers of the stages are missing up to the last scheduling point. The takeover needs predictions."""
+        """Whether answers up to the last scheduling point are missing. From the takeover on, they are needed."""
         return self.twin.decides and self._answered < self._point
 
     def next_instant(self) -> Sequence[Event]:

@@ -18,8 +18,9 @@ class MachineState:
     """The waiting and the running jobs of a shadow, by number.
 
     A job that is suspended, or presumed to be over, is among the running jobs. Such a job holds its memory and GPUs,
-    but no processors. A shadow by predictions lends the pool the memory and the GPUs of each job without processors, by
-    type. An exact shadow does so only for jobs that are given up. Otherwise such jobs could block the pool for ever.
+    but no processors. A shadow that uses predictions lends the pool the memory and the GPUs, by type, of each job
+    without processors. An exact shadow does so only for jobs that are given up. Otherwise such jobs could block the
+    pool for ever.
     """
 
     def __init__(self, opened: ClusterOpened) -> None:
@@ -104,9 +105,9 @@ class MachineState:
         return self._resources.started(execution.job, execution.started())
 
     def place(self, life: ShadowJob, gpu_types: Sequence[GpuType] | None = None) -> None:
-        """Move a waiting job to the running jobs. It takes `life.on` processors, and its requested memory and GPUs.
+        """Move a waiting job to the running jobs. It takes `life.on` processors, and the requested memory and GPUs.
 
-        `gpu_types` are its GPUs by type, if they are stated.
+        `gpu_types` are the GPUs of the job by type, if they are known.
         """
         number = life.job.job_number
         self.running[number] = self.waiting.pop(number)
