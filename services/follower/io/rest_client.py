@@ -83,6 +83,7 @@ class Slurmrestd:
                 else aiohttp.UnixConnector(self._socket, limit=1, force_close=True),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
+                timeout=aiohttp.ClientTimeout(total=None),  # `get` limits the time; by default, aiohttp ends at 300 s
             )
 
         asked = self._session.get(
