@@ -58,7 +58,7 @@ def start(plan: StackPlan, name: str) -> None:
     command, environment = server.launch_command(), server.environment()
     main = os.getpid()
     if (child := os.fork()) == 0:
-        if os.fork() == 0:  # its parent ends at once, so that systemd waits for it and not the server
+        if os.fork() == 0:  # its parent ends at once: so init waits for it, not the server
             os._exit(_report(plan, server, main))
         os._exit(0)
     os.waitpid(child, 0)

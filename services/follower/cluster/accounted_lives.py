@@ -54,7 +54,10 @@ def observations_of_rows(rows: Iterable[Sequence[str]], source: str) -> tuple[li
             raise FollowError(str(error).replace(str(file), source)) from None
     refused = read.odd.count
     if refused > max(FEW, len(read)):
-        raise FollowError(f"{source}: {refused:,} of {refused + len(read):,} rows cannot be read: {read.odd.quoted}")
+        raise FollowError(
+            f"{source}: {refused:,} of {refused + len(read):,} rows cannot be read: {read.odd.quoted}; "
+            "check the version of Slurm (docs/beside-your-slurm.md)"
+        )
     if refused:
         log.warning("%s: left out unreadable rows: %d, such as %s", source, refused, read.odd.quoted)
     return observations_of(read) if len(read) else [], refused

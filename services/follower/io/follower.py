@@ -222,7 +222,11 @@ class Follower:
             if record.key == self._key and (envelope := Envelope.read(record.value)) is not None:
                 await self._read_back(envelope, record.offset)
         if self.sequence > stored:
-            log.warning("the log of run %s is %d events ahead of Redis", quote(self.run), self.sequence - stored)
+            log.warning(
+                "the log of run %s was %d events ahead of Redis; they are read back",
+                quote(self.run),
+                self.sequence - stored,
+            )
             await self._commit([], stored, whole=True)
         elif saved is None:
             await self._begin(None)

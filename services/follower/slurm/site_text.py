@@ -183,7 +183,7 @@ def _tree(texts: Mapping[str, str], cluster: str, names: Names) -> tuple[list[li
     and its count of users. A row of a user has the numbers of user and account, its shares and its usage.
     """
     rows = _associations(texts, cluster)
-    used: Counter[tuple[str, str]] = Counter()  # a user has a row for each partition with shares of its own
+    used: Counter[tuple[str, str]] = Counter()  # a user has a row for each partition with separate shares
     for account, user, usage in _lines(texts, "usage", SHARES):
         if user.strip():
             used[account.strip(), user.strip()] += _whole(usage or "0", "usage of sshare")

@@ -56,7 +56,7 @@ class CoverageSums:
         self.predictions = 0
         self.without = 0
         self.covered = 0
-        self.squares = 0.0  # in s²; a float, as an integer could exceed the 64 bits of a snapshot
+        self.squares = 0.0  # in s²; a float, because an integer could exceed the 64 bits of a snapshot
         self.windows = 0
         self.windows_within = 0
         self.covered_before = 0  # as of the end of the last complete window

@@ -265,7 +265,10 @@ class ShadowSource:
             return
         self._answered, event = envelope.sequence, envelope.event
         if isinstance(event, Rejected):
-            raise FollowError(f"event {envelope.sequence} of run {quote(envelope.run)} was rejected: {event.reason}")
+            raise FollowError(
+                f"event {envelope.sequence} of run {quote(envelope.run)} was rejected: {event.reason}; "
+                "start a new shadow: --name NAME"
+            )
         if envelope.run_time is not None and isinstance(event, JobSubmitted):
             self.twin.predict(event.job_number, envelope.run_time.point)
         if isinstance(event, Decided) and envelope.sequence == self._point and self.twin.deciding:
@@ -318,8 +321,10 @@ class ShadowSource:
         """
         mine: dict[str, str | bool] = {"real": self.of.real, "exact": self.of.exact}
         if {name: state[name] for name in mine} != mine:
-            played = f"beside {state['real']}{', exact' if state['exact'] else ''}"
-            raise FollowError(f"run {quote(self.of.run)} exists already, {played}; choose another --name")
+            kind = "an exact shadow" if state["exact"] else "a shadow"
+            raise FollowError(
+                f"run {quote(self.of.run)} exists already as {kind} of {quote(state['real'])}; choose another --name"
+            )
         self._forget()
         self._begin(ClusterOpened.model_validate(state["first"]), state["takes_over"])
         self._last_sequence, self._real_offset = state["heard"]

@@ -198,7 +198,7 @@ class TwinMachine:
             mirror_cluster_event(self._machine, event, life)
             self.actual.forget_if_over(life)
 
-        return [] if isinstance(event, JobExpected | ClusterClosed) else [event]  # a shadow is closed by itself
+        return [] if isinstance(event, JobExpected | ClusterClosed) else [event]  # a shadow emits its own end
 
     def predict(self, job_number: int, seconds: float) -> None:
         """Record the predicted run time, in seconds, of a job that waits in the shadow."""
