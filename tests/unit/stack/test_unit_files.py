@@ -66,8 +66,8 @@ def test_no_two_units_have_the_same_port() -> None:
         ({"web_port": 6060}, "metrics and follow-a cannot both listen on 127.0.0.1:6065; change a port"),
     ],
 )
-def test_the_port_of_a_process_beside_the_stack_is_refused(changed: dict[str, int], message: str) -> None:
-    plan = StackPlan(str(STATE), tuple(WRITTEN_BY), secure=True, **changed)
+def test_the_port_of_a_process_beside_the_stack_is_refused(changed: dict[str, Any], message: str) -> None:
+    plan = replace(PLAN, **changed)
     units = Units(plan, "o1", PREFIX, follows=["slurm --cluster a"], shadows=["--cluster a --policy best"])
     with pytest.raises(ServerError, match=message):
         units.texts()
