@@ -27,17 +27,19 @@ then handles each message exactly once, in order."""
 SENDING = """Envelope 0 of a run is `ClusterOpened`, the last one `ClusterClosed`. Time does not go back. Events of \
 one instant are in this order: `JobEnded`, `JobSuspended`, `JobWithdrawn`, `CapacityChanged`, `JobResumed`, \
 `JobChanged`, `JobSubmitted`, `JobExpected`, one `SchedulingPoint`, `JobStarted`. An event that is reported late has \
-its true time as `happened`. A job whose wait begins at another time than `time` has it as `eligible_time`. In mode \
-`recorded`, the sender reports what its machine did, and decisions are advice. In mode `closed`, the sender waits for \
-the `Decided` with the `sequence` of each `SchedulingPoint`. It then sends the events of the decided kills and starts, \
-and ends jobs at their limits. Send with acks=all, and with one producer for each run. A message that is invalid, or \
-not the next of its run, is copied to `dead-letters`. An event that contradicts earlier events changes nothing: a \
-`Rejected` replaces it, and it is copied to `dead-letters`, too."""
+its true time as `happened`. If the wait of a job begins at another time than `time`, that time is its \
+`eligible_time`. In mode `recorded`, the sender reports what its machine did, and decisions are advice. In mode \
+`closed`, the sender waits for the `Decided` with the `sequence` of each `SchedulingPoint`. It then sends the events \
+of the decided kills and starts, and ends jobs at their limits. Send with acks=all, and with one producer for each \
+run. A message that is invalid, or that leaves a gap after the last `sequence` of its run, is copied to \
+`dead-letters`. A repeated message is dropped. An event that contradicts earlier events changes nothing: a `Rejected` \
+replaces it, and it is copied to `dead-letters`, too."""
 
 EDGES_TOLD = """Edges of the bins of `RunTimePrediction.histogram`, in seconds: `histogram[i]` is the probability \
 of a run time above edge i and up to edge i + 1. Bin 0 includes edge 0, and all its run times count as 1 second. In \
 each other bin, the logarithm of the run time is uniform. The last edge is beyond the longest time that a message can \
-have. Bins that are omitted at the end of a histogram have probability 0; its sum may differ from 1 by rounding."""
+have. Bins that are omitted at the end of a histogram have probability 0. Because of rounding, the sum may differ \
+from 1."""
 
 
 def document() -> dict[str, Any]:

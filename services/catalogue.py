@@ -44,8 +44,8 @@ def canonical(option: str, spec: str) -> str:
 def configure(policy: str, runtime: str | None = None, adjustment: str | None = None) -> Configuration:
     """Return the full configuration of a policy's SPEC.
 
-    The keys `runtime` and `adjustment` of the SPEC override the arguments of these names. If both lack a predictor, the
-    policy uses its default predictor.
+    The keys `runtime` and `adjustment` of the SPEC override the arguments of these names. If neither names a predictor,
+    the policy's default predictor is used. If neither names an adjustment, the default adjustment of a run is used.
 
     >>> configure("easy-sjbf:runtime=last-two,fallback=incremental")
     Configuration(policy='easy-sjbf(fallback=incremental)', runtime='last-two', adjustment='none')
@@ -107,7 +107,10 @@ class SpecKey(NamedTuple):
 
 
 def entries() -> Iterator[tuple[str, str, str, list[SpecKey]]]:
-    """Yield the option, name, description and keys of every policy, predictor, adjustment and wait bound."""
+    """Yield the option, name, description and keys of every policy, predictor, adjustment and wait bound.
+
+    The recommended policies come first, without keys.
+    """
     for name, spec in RECOMMENDED.items():
         yield "policy", name, f"The policy that the project recommends{AIMS[name]}: {spec}", []
     for option, registry in REGISTRIES.items():

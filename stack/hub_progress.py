@@ -21,13 +21,13 @@ from traitlets import Float, Unicode
 from traitlets.config import Configurable
 
 PATIENCE = 5.0
-"""Seconds for one answer. Nothing waits for it."""
+"""Timeout of a request in seconds. The start of the server does not wait for the answer."""
 
 OLD = 600.0
-"""Seconds after which the log is too old for an answer: the follower is away."""
+"""Age in seconds beyond which the log is too old for an answer, because the follower does not run."""
 
 AGED = 60.0
-"""Seconds after which the line says how old the log is."""
+"""Age of the log in seconds from which on the line has this age."""
 
 NOT_THERE = 404
 """Status if the follower has not seen the job yet."""
@@ -42,10 +42,10 @@ LARGEST = 65_536
 class ShadowtimeProgress(Configurable):
     """A mixin for spawners of batchspawner: `class Spawner(ShadowtimeProgress, SlurmSpawner)`."""
 
-    shadowtime_url = Unicode(help="The live page, such as http://127.0.0.1:6080; empty: ask nothing.").tag(config=True)
-    shadowtime_cluster = Unicode(help="The cluster, as the follower calls it; empty: the newest one.").tag(config=True)
+    shadowtime_url = Unicode(help="URL of the live page, such as http://127.0.0.1:6080; empty: off.").tag(config=True)
+    shadowtime_cluster = Unicode(help="Name of the cluster (follow --cluster); empty: the newest one.").tag(config=True)
     shadowtime_token_file = Unicode(help="File with the token of the portal; empty: no token.").tag(config=True)
-    shadowtime_seconds = Float(10.0, help="Seconds between two questions, at least 1.").tag(config=True)
+    shadowtime_seconds = Float(10.0, help="Seconds between two requests, at least 1.").tag(config=True)
 
     user: Any
     job_id: str
@@ -105,7 +105,9 @@ class ShadowtimeProgress(Configurable):
 
 
 def line_of(answer: Any, now: float) -> str:
-    """Return the line about a job that waits; empty if it does not wait, or if the log is old.
+    """Return the line about a job that waits; empty if it does not wait, or if the log is older than `OLD` seconds.
+
+    `answer` is that of `/expected`. `now` is the Unix time.
 
     >>> job = {"state": "waiting", "starts": None}
     >>> job |= {"text": "likely to start in 12.0 min", "reason": "It needs 4 procs, and 1 is free."}

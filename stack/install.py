@@ -1,10 +1,9 @@
 """Make every server of the stack available on this machine: `shadowtime stack install`.
 
 Maven downloads Kafka's jars into a cache folder. All other parts are system packages. Packages need root, or sudo
-without a password, and consent. At a terminal, the user is asked before apt runs. Without a terminal, the option
-`--yes`, SHADOWTIME_APT=yes or CI gives consent (`stack.packages`). Installed parts are not changed. If a server cannot
-be installed, the output names it with the reason, and the exit status is 1. Further parts are installed if the command
-names them:
+without a password, and consent. The option `--yes`, SHADOWTIME_APT=yes or CI gives consent. Otherwise the user is asked
+at the terminal before apt runs (`stack.packages`). Installed parts are not changed. If a server cannot be installed,
+the output names it with the reason, and the exit status is 1. Further parts are installed if the command names them:
 
 * `compose`: docker-compose. It checks docker-compose.yml without a Docker engine; nothing else here needs it.
 * `browser`: Chromium and axe-core, for tests of the pages.
@@ -106,13 +105,13 @@ PROXY_LOCK = ROOT / "stack" / "jupyterhub" / "package-lock.json"
 
 
 def hub_folder() -> Path:
-    """Return the folder of the JupyterHub and the proxy of the lock files: a virtual environment with node_modules."""
+    """Return the folder of JupyterHub and its proxy in the locked versions: a virtual environment with node_modules."""
     locked = "".join(sha256(path) for path in (HUB_LOCK, PROXY_LOCK))
     return _servers() / f"jupyterhub-{hashlib.sha256(locked.encode()).hexdigest()[:16]}"
 
 
 def hub_missing() -> str | None:
-    """Return the reason why there is no JupyterHub for tests, or None if there is one."""
+    """Return the reason why no JupyterHub is installed for tests; None if it is installed."""
     if not HUB_LOCK.exists():
         return f"{HUB_LOCK} is not there; it is part of a checkout"
     if shutil.which("node") is None or not (hub_folder() / "ready").exists():
@@ -192,7 +191,7 @@ def _install_slurm(allowed: bool | None) -> None:
     if not list(Path("/usr/lib").glob(f"*/slurm*/{plugin}")):
         needed[plugin] = "slurm-wlm-mysql-plugin"
     if not list(Path("/usr/share/lua").glob("*/socket.lua")):
-        needed["socket.lua"] = "lua-socket"  # the plug-in of sbatch asks with it
+        needed["socket.lua"] = "lua-socket"  # stack/slurm/cli_filter.lua needs it
     install_packages(needed, allowed)
 
 
@@ -214,7 +213,7 @@ def _install_hub(allowed: bool | None) -> None:
 
 
 def _python_of_all() -> str:
-    """Return a Python that any user can run, as a hub starts servers of users: this one, or the system's."""
+    """Return a Python that any user can run, because a hub starts servers of users: this one, or the system's."""
     for path in (Path(sys.executable).resolve(), Path("/usr/bin/python3").resolve()):
         if path.exists() and all(part.stat().st_mode & stat.S_IXOTH for part in (path, *path.parents)):
             return str(path)

@@ -50,7 +50,7 @@ def install_packages(needed: Mapping[str, str], allowed: bool | None) -> None:
     allowed
         Result of `consent`.
 
-    Raise `ServerError` if the packages cannot be installed, or may not be.
+    Raise `ServerError` if the packages cannot be installed, or if consent is missing.
     """
     missing = {command: package for command, package in needed.items() if shutil.which(command) is None}
     if not missing:

@@ -20,7 +20,9 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 def seconds_of_history(text: str) -> int:
-    """Return the length of a time span in seconds. Raise `SettingsError` if the text is no span.
+    """Return the length of a time span in seconds. A month has 30 days, a year 365.
+
+    Raise `SettingsError` if the text is not a span.
 
     >>> seconds_of_history("12months"), seconds_of_history("1week"), seconds_of_history("0")
     (31104000, 604800, 0)
@@ -66,7 +68,7 @@ def follow(
         typer.Option(metavar="NAME", help="Name of the run; a known run continues. CLUSTER/live by default."),
     ] = None,
     history: Annotated[
-        str, typer.Option(metavar="SPAN", help="Length of the past at the beginning of the run: 0, 90days.")
+        str, typer.Option(metavar="SPAN", help="History to publish before the present: 0, or a span such as 90days.")
     ] = "12months",
     policy: Annotated[
         str, typer.Option(metavar="SPEC", help="Policy; its decisions are the advice.")
@@ -74,9 +76,11 @@ def follow(
     runtime: Annotated[str, typer.Option(metavar="SPEC", help="Run-time predictor, if the policy names none.")] = (
         "experts"
     ),
-    adjustment: Annotated[str, typer.Option(metavar="SPEC", help="Walltime adjustment.")] = "auto",
+    adjustment: Annotated[
+        str, typer.Option(metavar="SPEC", help="Walltime adjustment, if the policy names none.")
+    ] = "auto",
     wait_bound: Annotated[str, typer.Option(metavar="SPEC", help="Bounds on waits.")] = "bmbp",
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of every draw of chance.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of all random numbers.")] = 0,
     every: Annotated[float, typer.Option(metavar="SECONDS", min=5, help="Interval of polls of the cluster.")] = 15.0,
     place: Annotated[
         Path | None, typer.Option("--from", metavar="PATH", help="pbs, lines: file or folder that the cluster writes.")
@@ -85,20 +89,24 @@ def follow(
         Path | None, typer.Option(metavar="FILE", help="pbs, lines: pools of the machine, as for replay.")
     ] = None,
     time_zone: Annotated[
-        str | None, typer.Option(metavar="ZONE", help="pbs: zone of its server, as Europe/Berlin; UTC by default.")
+        str | None,
+        typer.Option(metavar="ZONE", help="pbs: time zone of the server, such as Europe/Berlin; UTC by default."),
     ] = None,
     token_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="lines: file with a token; also accept lines over HTTP.")
     ] = None,
     timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", min=1, help="slurm: limit for an answer; 20 times for accounting.")
+        float,
+        typer.Option(metavar="SECONDS", min=1, help="slurm: time limit of a query; 20 times as long for accounting."),
     ] = 60.0,
     patience: Annotated[
         int,
-        typer.Option(metavar="SECONDS", min=0, help="slurm: longest wait for facts from accounting; then a guess."),
+        typer.Option(
+            metavar="SECONDS", min=0, help="slurm: longest wait for facts from accounting; then they are guessed."
+        ),
     ] = 600,
     via: Annotated[
-        str, typer.Option(metavar="COMMAND", help="slurm: run its commands by this one, as 'ssh login'.")
+        str, typer.Option(metavar="COMMAND", help="slurm: command that runs Slurm's commands, such as 'ssh login'.")
     ] = "",
     rest: Annotated[
         str | None,
@@ -123,7 +131,7 @@ def follow(
 ) -> None:
     """Follow a cluster: publish its past, then its events. Nothing is ever written to the cluster.
 
-    Stages predict and bound as they do in a recorded replay; decisions are advice.
+    The stages work as in a recorded replay. Their decisions are advice.
     """
     with lasting_imports():
         import asyncio

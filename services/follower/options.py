@@ -9,7 +9,7 @@ from shadowtime.shared.errors import SettingsError
 
 @dataclass(frozen=True)
 class FollowOptions:
-    """Options of a follower: access to the cluster, and the extent of its log."""
+    """Options of a follower: access to the cluster, and the length of the history in its log."""
 
     history: int = 0
     """Seconds of the cluster's past that are published first."""
@@ -18,9 +18,9 @@ class FollowOptions:
     timeout: float = 60.0
     """Seconds after which a command or request without an answer is ended; 20 times as many for accounting."""
     patience: int = 600
-    """Seconds for which the log waits for facts that are not known yet."""
+    """Seconds for which the log waits for missing facts. After that time, they are guessed."""
     via: tuple[str, ...] = ()
-    """A command by which all commands are run, such as `ssh login`."""
+    """A command that runs Slurm's commands, such as `ssh login`; empty to run them here."""
     rest: str | None = None
     """Address of slurmrestd, which replaces the commands: http(s)://HOST:PORT or unix:/path/to/socket."""
     rest_token_file: Path | None = None
@@ -30,15 +30,15 @@ class FollowOptions:
     slurm_cluster: str | None = None
     """Name in slurmdbd of the cluster to follow, if it is not the one of slurm.conf (`-M`)."""
     jobcomp: str | None = None
-    """Kafka topic, HOST:PORT/TOPIC, whose messages start a poll at once."""
+    """Kafka topics, HOST:PORT/TOPIC[,TOPIC…], whose messages start a poll at once."""
     place: Path | None = None
     """The file, or the folder of files, to which the cluster writes."""
     pools: Path | None = None
     """File that describes the machine, in the format of `replay --pools`."""
     time_zone: str | None = None
-    """Time zone of dates that do not state one."""
+    """Time zone of dates that do not state one; UTC if None."""
     token: str | None = None
-    """Token of senders. If set, lines are also received over HTTP."""
+    """Token that senders must show. If set, lines are also received over HTTP."""
     key: bytes | None = None
     """Key of hashes. If set, names of users, accounts, … are stored as keyed hashes only."""
 
@@ -53,7 +53,10 @@ class FollowOptions:
         return path
 
     def require_only(self, source: str, takes: Collection[str]) -> None:
-        """Raise `SettingsError` if an option is set that does not apply to the source, or to its way of access."""
+        """Raise `SettingsError` if an option does not apply to the source, or if two options exclude each other.
+
+        `takes` has the names of the fields that only some sources read, and that this source reads.
+        """
         for field in fields(self):
             if field.name in OPTIONS and field.name not in takes and getattr(self, field.name) != field.default:
                 raise SettingsError(f"{OPTIONS[field.name]} does not apply to {source}; leave it out")

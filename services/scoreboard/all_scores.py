@@ -34,7 +34,7 @@ NUMBERS = ("scheduling_points", "ended_at_limit", "killed")
 
 
 class Tally:
-    """The counters of a run, one for each kind of score. The stage feeds them."""
+    """The counters of a run, one for each kind of score. `Scoreboard` adds the events to them."""
 
     def __init__(self) -> None:
         self.waits = WaitScores()
@@ -61,9 +61,10 @@ class Tally:
     def end(
         self, job: JobSubmitted, ended: JobEnded, prediction: RunTimePrediction | None, adjusted_time: int | None
     ) -> None:
-        """Score the predictions of an ended job's run time and request.
+        """Score the run-time prediction and the adjusted request of an ended job.
 
-        A killed job counts only in the errors of point predictions: its full run time is unknown.
+        `adjusted_time`, in seconds, equals the request if it was not adjusted; None without a request. A killed job
+        counts only in the errors of point predictions, because its full run time is unknown.
         """
         run_time, requested_time = ended.own_run_time, job.requested_time
         self.run_times.add(None if prediction is None else prediction.point, requested_time, run_time)
@@ -83,7 +84,7 @@ class Tally:
                 self.held.adjustment(job, requested_time, adjusted_time, run_time)
 
     def scores(self) -> Scores:
-        """Return the scores as of now."""
+        """Return the scores over all events so far."""
         self.waits.fold()
         run_times = self.run_times.scores()
         return Scores(

@@ -26,7 +26,7 @@ class Batched(ABC):
             self._take_in(rows)
 
     def add_all(self, columns: Sequence[Integers]) -> None:
-        """Add the rows of many jobs, given by columns, in their order."""
+        """Add the rows of many jobs in their order. `columns` has one array for each place of a row, shape (jobs,)."""
         self.fold()
         if len(columns[0]):
             self._take_in(list(zip(*[column.tolist() for column in columns], strict=True)))

@@ -46,7 +46,8 @@ Outcome = tuple[Statistic, float]
 def of_run_time(prediction: RunTimePrediction, pit: Sequence[float] | None, run_time: int) -> list[Outcome]:
     """Return the outcomes of a run-time prediction: by its point, and by tenths of the probability integral transform.
 
-    `pit` has the job's share of each tenth. The list is empty if the prediction is a guess, based on no ended job.
+    `pit` has the job's share of each tenth; None for a prediction without a distribution, which has no outcomes by
+    tenths. The list is empty if the prediction is a guess, based on no ended job.
 
     >>> example = RunTimePrediction(point=100.0, observations=3)
     >>> [(statistic.what, failed) for statistic, failed in of_run_time(example, None, 300)]
@@ -64,16 +65,16 @@ def of_run_time(prediction: RunTimePrediction, pit: Sequence[float] | None, run_
 
 
 def of_adjustment(run_time: int, requested_time: int, adjusted_time: int) -> list[Outcome]:
-    """Return the outcome of an adjusted request: whether it was too short by half an hour or more.
+    """Return the outcome of an adjusted request: whether it was too short by half an hour or more. Times in seconds.
 
-    The list is empty if the request was left as it was.
+    The list is empty if the adjusted time equals the request.
     """
     outcome = adjustment_class(run_time, requested_time, adjusted_time)
     return [] if outcome == "none" else [(BADLY_ADJUSTED, float(outcome == "bad"))]
 
 
 def of_forecast(forecast: int, wait: int) -> Outcome:
-    """Return the forecasts' statistic, and a relative error: |forecast - wait| / (forecast + wait); 0 if both are 0.
+    """Return the outcome of a wait forecast: |forecast - wait| / (forecast + wait); 0 if both are 0. Times in seconds.
 
     >>> of_forecast(100, 100)[1], of_forecast(0, 60)[1], of_forecast(30, 10)[1]
     (0.0, 1.0, 0.5)
@@ -92,8 +93,8 @@ Key = tuple[str, str, str, int | None]
 class PredictionsHeld:
     """Drift detector of a run, and its alarms. The caller adds each outcome when it becomes known. Memory is bounded.
 
-    A wait counts as a miss on the day on which it exceeds its bound. The start of the job would be too late: long
-    waits are known last.
+    A wait counts as a miss on the day on which it exceeds its bound. The day on which the job starts would be too late,
+    because long waits are known last.
     """
 
     def __init__(self) -> None:
@@ -109,7 +110,8 @@ class PredictionsHeld:
     def enter(self, time: int, waiting: Mapping[int, JobSubmitted], coverage: WaitBoundCoverage) -> None:
         """Test the last day if it has ended by `time`. Call this before you add an outcome of the new day.
 
-        A bound counts as missed on that day if a waiting job exceeded it by the end of the day.
+        `waiting` has the waiting jobs by number. A bound counts as missed on that day if a waiting job exceeded it by
+        the end of the day.
         """
         watch = self.watch
         if watch.day is not None and time // DAY <= watch.day:
@@ -151,7 +153,7 @@ class PredictionsHeld:
     ) -> None:
         """Add the outcomes of a run-time prediction.
 
-        `run_time` is in seconds. `pit` has the job's share of each tenth of its probability integral transform.
+        `run_time` is in seconds. `pit` is as in `of_run_time`.
         """
         self.watch.add("all", _owner(job), of_run_time(prediction, pit, run_time))
 
@@ -160,7 +162,10 @@ class PredictionsHeld:
         self.watch.add("all", _owner(job), of_adjustment(run_time, requested_time, adjusted_time))
 
     def wait(self, job: JobSubmitted, wait: int, coverage: WaitBoundCoverage, forecast: int | None) -> None:
-        """Add the outcomes of a known wait, in seconds. Call this before `coverage` drops the job's bounds."""
+        """Add the outcomes of a known wait, and of its forecast if there is one; both in seconds.
+
+        Call this before `coverage` drops the job's bounds.
+        """
         self._bounds(job, coverage, wait, started=True)
         self.outlived.pop(job.job_number, None)
         if forecast is not None:

@@ -30,7 +30,7 @@ Reach = Literal["all", "cluster", "queue"]
 
 
 class Statistic(NamedTuple):
-    """A watched share of failures, and the value that the prediction states; 0 if it states none."""
+    """A watched share of failures `what` of predictions `of`, and the share that the predictions state; 0 if none."""
 
     of: Predicted
     what: str
@@ -77,7 +77,10 @@ class DriftWatch:
         return bool(self.cells) and self.day is not None and time // DAY > self.day
 
     def add(self, reach: Reach, owner: Owner, outcomes: Sequence[tuple[Statistic, float]]) -> None:
-        """Add outcomes of predictions for a job. Each outcome is a degree of failure, in 0 to 1."""
+        """Add outcomes of predictions for a job. Each outcome is a degree of failure, in 0 to 1.
+
+        Outcomes of a combination beyond `MAX_CELLS` are left out.
+        """
         cell = self.cells.get((reach, owner))
         if cell is None:
             if not outcomes or len(self.cells) >= MAX_CELLS:

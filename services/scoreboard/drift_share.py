@@ -26,7 +26,8 @@ TRACED = 0.3
 class EDetector:
     """E-detector of a mean above its limit.
 
-    The evidence is the capital of its bets, summed over their first steps and averaged over their sizes.
+    At every step, a bet of each size begins. The evidence is the total capital of the bets of a size, averaged
+    over the sizes.
 
     O(1) for each value, constant memory.
 
@@ -57,16 +58,16 @@ class EDetector:
 
     @property
     def evidence(self) -> float:
-        """Return the evidence: the mean over the sizes of bets."""
+        """The evidence: the mean of `sums` over the sizes of bets."""
         return sum(self.sums) / len(self.sums)
 
     @property
     def mean(self) -> float:
-        """Return the mean of the values since `began`, the most likely beginning of a change; 0 without values."""
+        """The mean of the values since `began`, the most likely beginning of a change; 0 without values."""
         return self.total / self.count if self.count else 0.0
 
     def snapshot(self) -> list[Any]:
-        """Return the sums."""
+        """Return the whole state as plain values."""
         return [self.sums, self.score, self.began, self.total, self.count]
 
     def restore(self, state: list[Any]) -> None:
@@ -82,10 +83,10 @@ RECORD = 20
 """Number of days at the beginning that are only added to the record. Tests begin after these days."""
 
 LAG = 10
-"""Days after which a day enters the record, so that a change is detected before it becomes part of the record."""
+"""Delay in days before a day enters the record, so that a change is detected before it becomes part of the record."""
 
 DOUBT = 60
-"""Days after which a day enters the record if the share may have risen by then. It replaces `LAG` in this case."""
+"""Delay in days that replaces `LAG` if the share may have risen by the day that would enter the record."""
 
 HORIZON = 90
 """Days over which the record is averaged. Earlier days fade."""
@@ -175,7 +176,7 @@ class WatchedShare:
 
     @property
     def evidence(self) -> float:
-        """Return the evidence as a fraction of the limit at which an alarm begins; 1 under alarm."""
+        """The evidence as a fraction of the limit at which an alarm begins; 1 under alarm."""
         return 1.0 if self.since is not None else self.rising.evidence / self.limit
 
     def snapshot(self) -> list[Any]:

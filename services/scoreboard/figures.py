@@ -24,7 +24,10 @@ NOBODY = -1
 
 
 def figures(run: StageHandler, tally: Tally, sampling: Sampling, time: int) -> Iterator[Figure]:
-    """Yield all figures of a run as of `time`, in seconds; the last event was at or before `time`."""
+    """Yield all figures of a run as of `time`, in seconds, at or after the last event.
+
+    A figure has the name of its metric, its label values and its value. Figures without a finite value are left out.
+    """
     for metric, labels, value in (
         *_run(run.opened),
         *_machine(run, sampling, time),

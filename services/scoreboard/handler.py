@@ -67,7 +67,7 @@ class Scoreboard(StageHandler):
         )
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Keep the predictions until the job ends; keep its wait bounds and forecast until its wait is known."""
+        """Keep the predictions of the job until it ends, and its wait bounds and forecast until its wait is known."""
         self.tally.capacity.begin(job.since, self.processors)
         if job.eligible_time is not None and job.eligible_time < job.time:
             self.tally.happenings["told_late"] += 1
@@ -105,7 +105,10 @@ class Scoreboard(StageHandler):
         return envelope
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
-        """Record the new predictions. Keep the forecast of the submission, and its bounds unless the queue changes."""
+        """Record the new predictions of a waiting job.
+
+        Keep the forecast of its submission. If the queue changes, drop the bounds; those already exceeded are scored.
+        """
         if new_request(changed).keys() == {"site_reason"}:
             return envelope
         self.tally.happenings["changed"] += 1
@@ -188,7 +191,7 @@ class Scoreboard(StageHandler):
         return envelope.replaced(drifts=drifts) if drifts else envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
-        """Score the job. If it was killed or requeued, count the wasted work; a requeued job is not scored."""
+        """Score the job, unless it is requeued. If it was killed or requeued, count its work as wasted."""
         submitted, started = job.submitted, job.started
         self.tally.held.enter(ended.time, self.jobs.waiting, self.tally.coverage)
         if ended.happened is not None:

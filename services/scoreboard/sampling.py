@@ -12,10 +12,10 @@ from shadowtime.shared.messages import Decided, Envelope, JobSubmitted, Probably
 from shadowtime.shared.statistics import WaitQuantiles
 
 MAX_QUEUES = 20
-"""Maximum number of queues with separate figures. All queues that occur later share a label."""
+"""Maximum number of queues with separate figures. All further queues share the label `OTHERS`."""
 
 MAX_REASONS = 30
-"""Maximum number of reasons of decisions that are counted separately. Later reasons share a label."""
+"""Maximum number of reasons of decisions that are counted separately. Further reasons count as `OTHERS`."""
 
 MAX_SCOPES = 500
 """Maximum number of scopes (grouping, queue, quantile) with figures."""
@@ -23,11 +23,11 @@ MAX_SCOPES = 500
 ALL, NONE, OTHERS = "all", "none", "others"
 
 Scope = tuple[str, int | None, float]
-"""Grouping, queue and quantile of bounds on waits. The queue None stands for the whole cluster."""
+"""Grouping, queue and quantile of bounds on waits. The queue None means the whole cluster."""
 
 
 class Sampling:
-    """State of a sampled run besides its scores; memory is bounded by the queues and groupings of its bounds.
+    """State of a sampled run besides its scores; memory is bounded by the limits above and those of `WaitsByGroup`.
 
     Samples are due at whole multiples of `every` seconds on the cluster's time line, and at the end. A sample covers
     all events up to its own time.
@@ -51,7 +51,7 @@ class Sampling:
         self.state: int | None = None
 
     def due(self, before: int, time: int) -> list[int]:
-        """Return the sample times at or after the event at `before` and before the next event at `time`.
+        """Return the sample times from the last event at `before` until before the next event at `time`.
 
         Only the first and the last are returned: nothing happens between them.
 
@@ -94,7 +94,10 @@ class Sampling:
                 self.change_points[change_point.grouping, change_point.queue] += 1
 
     def end(self, job: JobSubmitted, wait: int, requested_time: int, run_time: int) -> None:
-        """Add a job that has ended for good: its wait, in total and by group, and its request's error. In seconds."""
+        """Add a job that has ended for good: its wait, in total and by group, and the error of its request.
+
+        Times are in seconds. For a job without a request, `requested_time` is its run time.
+        """
         self.waits.add(wait)
         self.groups.add(job, wait)
         if job.requested_time is not None:
@@ -118,7 +121,7 @@ class Sampling:
             self._count("cut short", cut.by)
 
     def queue_of(self, number: int | None) -> str:
-        """Return the label of a queue. A new queue has its own label unless there are `MAX_QUEUES` already."""
+        """Return the label of a queue: its number, `NONE`, or `OTHERS` for a queue beyond the first `MAX_QUEUES`."""
         name = NONE if number is None else str(number)
         if name not in self.queues and len(self.queues) < MAX_QUEUES:
             self.queues[name] = None

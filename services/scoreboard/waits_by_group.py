@@ -20,10 +20,10 @@ SIZES = ((1, "1 processor"), (8, "2 to 8 processors"), (64, "9 to 64 processors"
 LARGEST = "over 64 processors"
 ALL_JOBS = "all jobs"
 MAX_PARTITIONS = 20
-"""Maximum number of partitions with a histogram. All partitions that occur later have none."""
+"""Maximum number of partitions with a histogram. Further partitions have none."""
 
 MAX_OWNERS = 5_000
-"""Maximum number of users, and of accounts, whose waits are added up. All that occur later are left out."""
+"""Maximum number of users, and of accounts, whose waits are summed. Further users and accounts are left out."""
 
 SHOWN_OWNERS = 10
 """Number of users, and of accounts, that a sample shows: those with the most ended jobs."""
@@ -107,7 +107,7 @@ class WaitsByGroup:
 def reasons_for_waiting(
     capacities: MachineCapacity, waiting: Iterable[JobSubmitted], running: Iterable[RunningJob]
 ) -> Counter[str]:
-    """Return how many jobs wait for each reason, zero included; memory and GPUs only where they limit jobs.
+    """Return how many jobs wait for each reason, zero included; memory and GPUs only if a pool limits them.
 
     A job has the first reason that applies: blocked, too large, too little free, or other jobs go first.
 

@@ -33,7 +33,7 @@ class PastJobs(NamedTuple):
 
     @property
     def by_end(self) -> Integers:
-        """The jobs in the order in which a machine reports their ends: by (end, job number)."""
+        """Indices of the jobs in the order in which a machine reports their ends: by (end, job number)."""
         return np.lexsort((self.numbers, self.end_times))
 
 
@@ -58,8 +58,10 @@ def scores_of_log(
 
     Parameters
     ----------
+    jobs
+        At least one job.
     processors, capacity
-        Size of the machine at the beginning, and its changes in order of time.
+        Processors of the machine at the beginning, and the changes in order of time.
     chosen
         Decisions in which a portfolio chose its deciding member.
     predicted

@@ -26,35 +26,37 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def shadow(
     context: typer.Context,
-    cluster: Annotated[str, typer.Option(metavar="NAME", help="Cluster whose jobs the shadows get.")],
+    cluster: Annotated[str, typer.Option(metavar="NAME", help="Cluster whose jobs the shadows run.")],
     policy: Annotated[list[str], typer.Option(metavar="SPEC", help="Policy of a shadow; repeatable.")],
     of: Annotated[str | None, typer.Option(metavar="RUN", help="The real run. CLUSTER/live by default.")] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Wait for run times that are not known yet, instead of predicting them.")
     ] = False,
     since: Annotated[
-        Since, typer.Option(metavar="WHEN", help="Time from which they decide: beginning (of the run), now.")
+        Since, typer.Option(metavar="WHEN", help="Time from which shadows decide: beginning (of the real run), now.")
     ] = Since.BEGINNING,
     name: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Part of the names of their runs, CLUSTER/NAME/SPEC. Known runs continue."),
+        typer.Option(
+            metavar="NAME", help="Part of the names of the shadows' runs, CLUSTER/NAME/SPEC. Known runs continue."
+        ),
     ] = "shadow",
     runtime: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="Run-time predictor; that of the run by default.")
+        str | None, typer.Option(metavar="SPEC", help="Run-time predictor; that of the real run by default.")
     ] = None,
     adjustment: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="Walltime adjustment; that of the run by default.")
+        str | None, typer.Option(metavar="SPEC", help="Walltime adjustment; that of the real run by default.")
     ] = None,
     wait_bound: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="Bounds on waits; those of the run by default.")
+        str | None, typer.Option(metavar="SPEC", help="Bounds on waits; those of the real run by default.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Seed of every draw of chance; that of the run by default.")
+        int | None, typer.Option(metavar="N", help="Seed of all random numbers; that of the real run by default.")
     ] = None,
 ) -> None:
     """Play other policies beside a run, each on a simulated machine that gets the same jobs.
 
-    Each shadow is a run: stages predict and score it, and you watch it like any other run.
+    Each shadow is a run: stages predict and score it, and you can watch it like any other run.
     """
     with lasting_imports():
         import asyncio
@@ -68,7 +70,7 @@ def shadow(
         from shadowtime.shared.streaming import read_settings
 
     if repeated := [spec for spec in policy if policy.count(spec) > 1]:
-        raise SettingsError(f"--policy {quote(repeated[0])} is given twice")
+        raise SettingsError(f"--policy {quote(repeated[0])} is given twice; give each policy once")
     if seed is not None:
         require_seed(seed)
     for spec in policy:

@@ -12,7 +12,7 @@ from shadowtime.shared.streaming import Settings
 
 @dataclass(frozen=True)
 class ShadowOf:
-    """One shadow."""
+    """A shadow and the real run that it accompanies."""
 
     cluster: str
     real: str
@@ -28,7 +28,10 @@ class ShadowOf:
 
 @dataclass(frozen=True)
 class ShadowOptions:
-    """A shadow and its configuration. None stands for the value of the real run."""
+    """A shadow and its configuration. None means the value of the real run.
+
+    If the real run has the default predictor, a `runtime` of None means the default predictor of the policy.
+    """
 
     of: ShadowOf
     policy: str
@@ -40,7 +43,7 @@ class ShadowOptions:
     def opened(self, like: ClusterOpened) -> ClusterOpened:
         """Return the opening event of the shadow's run. `like` is the opening event of the real run.
 
-        Raise `SettingsError` if a SPEC is invalid, or `like` is the run of another cluster.
+        Raise `SettingsError` if a SPEC is invalid, or the real run is of another cluster.
         """
         if like.cluster != self.of.cluster:
             real = f"run {quote(self.of.real)} is of cluster {quote(like.cluster)}"

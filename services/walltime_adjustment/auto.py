@@ -116,7 +116,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         )
 
     def learn_one(self, x: JobSubmitted, y: JobEnded) -> None:
-        """Score the schemes by the run time of the job, and record the share of its request that it ran."""
+        """Score the schemes by the run time of the job, and record the ratio of this time to the request."""
         if x.requested_time is None:
             return
         scheme = self._open.pop(x.job_number, None)

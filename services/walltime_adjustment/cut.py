@@ -12,7 +12,7 @@ ROUNDED = 1e-6
 
 
 def cut(requested_time: int, share: float, threshold: float) -> int:
-    """Return a request cut to this share of it, but not below `threshold`, in seconds.
+    """Return a request in seconds, cut to a share of itself. `threshold` is the least share.
 
     >>> cut(3600, 0.8, 0.5), cut(3600, 0.2, 0.5)
     (2880, 1800)

@@ -10,12 +10,13 @@ MONTH = 30 * 86_400
 """Length of a month in seconds."""
 
 WINDOWS = {**{f"{months}m": float(months * MONTH) for months in (1, 2, 3, 6, 12)}, "all": float("inf")}
+"""Length of each window of the past in seconds, by its name in a SPEC."""
 
 Key = tuple[int | None, ...]
 
 
 class Traits(NamedTuple):
-    """The traits of a job that make up keys. The trait `project` is the group ID of the Standard Workload Format."""
+    """The traits of a job that make up keys: user, project (its group ID) and request in seconds."""
 
     user: int | None
     project: int | None

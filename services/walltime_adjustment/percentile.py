@@ -36,7 +36,7 @@ class PercentileSettings(AdjustmentSettings):
 
 
 def ratio(run_time: int, requested_time: int) -> float:
-    """Return the share of its request that a job ran, at most 1 (Tang 2013, equation 1).
+    """Return the run time of a job as a share of its request, at most 1 (Tang 2013, equation 1).
 
     >>> ratio(1800, 3600), ratio(4000, 3600)
     (0.5, 1.0)
@@ -93,7 +93,7 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         return WalltimeAdjustment(adjusted_time=x.requested_time, observations=most)
 
     def learn_one(self, x: JobSubmitted, y: JobEnded) -> None:
-        """Record the share of its request that the job ran."""
+        """Record the ratio of the job's run time to its request. Ignore a job without a request."""
         if x.requested_time is not None:
             self.history.add(Traits.of(x, x.requested_time), y.time, ratio(y.own_run_time, x.requested_time))
 

@@ -35,7 +35,7 @@ MIN_ENDED = 20
 
 @kernel
 def add_scores(accuracy: Floats, bad: Integers, run_time: int, requested_time: int, adjusted_times: Integers) -> None:
-    """Add accuracy and bad under-estimate of each scheme to their sums; times in seconds, shapes (schemes,)."""
+    """Add each scheme's accuracy and bad under-estimate to the sums in place; times in seconds, shapes (schemes,)."""
     for scheme in range(len(adjusted_times)):
         time = adjusted_times[scheme]
         accuracy[scheme] += min(time, run_time) / max(time, run_time)
@@ -49,9 +49,9 @@ class SchemeScores:
     A class is a bin of run times into which requests fall. The scheme chosen in a class has the highest accuracy so
     far, less a price for each bad under-estimate. The price is the same in all classes. It is the least price that
     keeps the rate of bad under-estimates within the bound, over all past and future adjustments. So a short request is
-    cut by accuracy alone, as no job in its class can run half an hour longer than adjusted. Bad under-estimates are
-    thus allowed in the classes where they gain the most accuracy. O(schemes) for each end; O(log(prices) * classes *
-    schemes) for each `EVERY` ends.
+    cut by accuracy alone, because no job in its class can run half an hour longer than adjusted. Bad under-estimates
+    are thus allowed in the classes where they gain the most accuracy. An end costs O(schemes). After `EVERY` ends, the
+    choice costs O(log(prices) * classes * schemes).
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class SchemeScores:
     def _choose(self) -> None:
         """Choose the scheme of each class anew, at the least price that keeps the bound.
 
-        Bisection finds this price, since higher prices give fewer bad under-estimates.
+        Bisection finds this price, because higher prices give fewer bad under-estimates.
         """
         jobs = self._ended
         horizon = max(HORIZON, jobs // 5)

@@ -130,11 +130,11 @@ class SlidingRatios:
             like.add(number, ratio)
 
     def is_current(self, now: int) -> bool:
-        """Return whether nothing has aged out of any window since the last event."""
+        """Return whether no ratio has left a window by `now` since the last event."""
         return now < self._next_expiry
 
     def expire(self, now: int) -> bool:
-        """Move the windows on to `now`, and remove some aged entries. Return whether any window had to move."""
+        """Let the windows end at `now`. Return whether a window may have changed. Remove some aged entries."""
         current = self.is_current(now) and len(self._entries) - self._first[0] <= self._most
         if not current:
             self._first = [self._begin(window, now) for window in range(len(self._windows))]
@@ -146,7 +146,10 @@ class SlidingRatios:
         return not current
 
     def sample(self, name: str, window: int, job: Traits, now: int) -> Sequence[float]:
-        """Return the sorted ratios of similar jobs in a window that ends now. They are valid until the next change."""
+        """Return the sorted ratios of jobs with the same key, in a window that ends at `now`; empty if there are none.
+
+        `window` is the index of the window. The result is valid until the next call of a method.
+        """
         like = self._likes[name].get(job.key(name))
         return () if like is None else like.since(window, self._before + self._begin(window, now))
 

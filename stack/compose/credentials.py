@@ -1,10 +1,10 @@
 """Make every secret of docker-compose.yml once, and give each container its own secrets.
 
-`python -m shadowtime.stack.compose.credentials` runs before all others, in a container without a network. It is the
-only container that runs as root: each file belongs to the user of one container, and no other user can read it (0400).
-The passwords themselves are in a volume that no other container has. A second run changes nothing. `--renew` makes new
-secrets, except those that Grafana keeps in its own database, and those that seal the state in Redis. `--tls` adds
-certificates.
+`python -m shadowtime.stack.compose.credentials` runs before all other containers, in a container without a network. It
+is the only container that runs as root, because each file belongs to the user of one container, and no other user can
+read the file (0400). The passwords themselves are in a volume that no other container has. A second run changes
+nothing. `--renew` makes new secrets, except those that Grafana keeps in its own database, and those that seal the state
+in Redis. `--tls` adds certificates.
 """
 
 import argparse
@@ -96,11 +96,11 @@ WEB_PORT = 6066
 """Port of the metrics page of every worker, of the follower and of the shadows."""
 
 WRITES = ["/store/api/v1/import", "/store/metrics"]
-"""Paths for the writer of samples. They are below `/store`, as vmauth answers `/metrics` itself."""
+"""Paths for the writer of samples. They are below `/store`, because vmauth answers `/metrics` itself."""
 
 
 def names(all_roles: Sequence[Role]) -> list[str]:
-    """Return the name of every secret."""
+    """Return the name of every secret: passwords of `all_roles`, their seals, and `OTHERS`."""
     return [
         *(role.secret(server) for role in all_roles for server in (KAFKA, REDIS) if server in role.servers),
         *seals(all_roles),
@@ -253,7 +253,7 @@ def main() -> None:
     parser.add_argument(
         "--renew", action="store_true", help="make all secrets anew, except those that Grafana keeps or that seal state"
     )
-    parser.add_argument("--tls", action="store_true", help="add certificates")
+    parser.add_argument("--tls", action="store_true", help="add a certificate for each server; clients then use TLS")
     arguments = parser.parse_args()
     all_roles = roles(FLOW)
     made = make(MADE, names(all_roles), renew=arguments.renew)

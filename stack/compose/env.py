@@ -14,12 +14,12 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def main(folder: Path = CHECKOUT) -> int:
-    """Write `.env`, readable by its owner only, unless it exists. Return the exit status."""
+    """Write `.env`, readable by its owner only, unless it exists. Return the exit status, which is 0."""
     written = folder / ".env"
     try:
         written.touch(mode=0o600, exist_ok=False)
     except FileExistsError:
-        sys.stdout.write(f"{written} is there already; it stays as it is\n")
+        sys.stdout.write(f"{written} exists already; it was not changed\n")
         return 0
 
     written.write_text((folder / ".env.example").read_text())

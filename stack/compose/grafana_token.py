@@ -1,7 +1,7 @@
 """A service account of Grafana that may push to Grafana Live, and its token.
 
-`python -m shadowtime.stack.compose.grafana_token URL PASSWORD_FILE TOKEN_FILE` has the administrator's password; the
-process that pushes never does. The account is a Viewer, the role with the fewest rights. A token that Grafana still
+`python -m shadowtime.stack.compose.grafana_token URL PASSWORD_FILE TOKEN_FILE` reads the administrator's password; the
+process that pushes never reads it. The account is a Viewer, the role with the fewest rights. A token that Grafana still
 accepts is kept. If no token can be made, a placeholder is written, and the process continues without Grafana Live.
 """
 
@@ -69,7 +69,7 @@ def _ask(url: str, method: str, path: str, authorization: str, body: dict[str, A
 
 
 def wait_for(url: str, seconds: float) -> None:
-    """Wait until Grafana is healthy. Raise `PushError` if it is not within `seconds`."""
+    """Wait until Grafana answers its health page. Raise `PushError` if it does not within `seconds`."""
     until = time.monotonic() + seconds
     while True:
         try:
@@ -86,8 +86,8 @@ def main() -> None:
     """Make the token if there is no valid one. If this fails, print a remark; other containers still start."""
     parser = argparse.ArgumentParser(prog="python -m shadowtime.stack.compose.grafana_token", description=__doc__)
     parser.add_argument("url", help="root URL of Grafana")
-    parser.add_argument("password", type=Path, help="a file with its administrator's password")
-    parser.add_argument("token", type=Path, help="the file to write the token to")
+    parser.add_argument("password", type=Path, help="file with the password of Grafana's administrator")
+    parser.add_argument("token", type=Path, help="file to which the token is written")
     arguments = parser.parse_args()
     url, file = arguments.url, arguments.token
     try:

@@ -1,7 +1,7 @@
 """Kafka's topics, users and rights as in `stack/roles.py`: `python -m shadowtime.stack.compose.kafka_rights FOLDER`.
 
-docker-compose.yml runs it on the loopback of Kafka's container. `FOLDER` has a file for each password, under its name
-in the roles; the administrator's password is among the settings. It may run at any time, also beside workers.
+docker-compose.yml runs it on the loopback of Kafka's container. `FOLDER` has a file for each password, named as in the
+roles. The administrator's password is among the settings. The command may run at any time, also beside workers.
 """
 
 import argparse
@@ -73,7 +73,7 @@ async def _shown(host: str, port: int, login: Mapping[str, Any]) -> set[str]:
 def main() -> None:
     """Set up all roles that use Kafka, except the administrator."""
     parser = argparse.ArgumentParser(prog="python -m shadowtime.stack.compose.kafka_rights", description=__doc__)
-    parser.add_argument("folder", type=Path, help="a file for each password, by its name")
+    parser.add_argument("folder", type=Path, help="folder with a file for each password")
     folder: Path = parser.parse_args().folder
     users = [role for role in roles([stage.name for stage in STAGES]) if KAFKA in role.servers and not role.administers]
     passwords = {role.name: (folder / role.secret(KAFKA)).read_text() for role in users}

@@ -52,14 +52,17 @@ def up(
     web_port: Annotated[
         int,
         typer.Option(
-            min=1, max=65_000, metavar="PORT", help="Port of the first worker's /health; the others are above it."
+            min=1,
+            max=65_000,
+            metavar="PORT",
+            help="Port of the first worker's /health. Other workers have the next ports.",
         ),
     ] = 6066,
     live_port: Port = 6080,
     secure: Annotated[
         bool,
         typer.Option(
-            "--secure", help="Kafka and VictoriaMetrics ask for passwords; Kafka grants each user only its rights."
+            "--secure", help="Kafka and VictoriaMetrics require passwords; Kafka grants each user only its rights."
         ),
     ] = False,
     tls: Annotated[bool, typer.Option("--tls", help="Servers encrypt, too; implies --secure.")] = False,
@@ -93,7 +96,7 @@ def up(
                 start_new_session=True,
             )
     except OSError as error:
-        raise ServerError(f"{folder}: cannot start the stack: {error}; try another one with --folder") from error
+        raise ServerError(f"{folder}: cannot start the stack: {error}; choose another --folder") from error
 
     try:
         wait_until_healthy(supervisor, folder)
@@ -108,7 +111,7 @@ def up(
 
 @app.command()
 def down(folder: Folder = STACK) -> None:
-    """End everything; data stay in the folder."""
+    """Stop all processes of the stack. The data stay in the folder."""
     folder = folder.resolve()
     pid = supervisor_of(folder)
     if pid is None:
@@ -162,7 +165,7 @@ def install(context: typer.Context) -> None:
 
 
 def require(plan: "StackPlan") -> None:
-    """Raise `ServerError` if the plan cannot be carried out. Processes of a killed supervisor get a moment to end."""
+    """Raise `ServerError` if the plan cannot be carried out. Wait for processes of a killed supervisor to end."""
     deadline = time.monotonic() + GUARD_SECONDS
     while True:
         try:
@@ -176,7 +179,11 @@ def require(plan: "StackPlan") -> None:
 
 
 def wait_until_healthy(supervisor: "subprocess.Popen[bytes]", folder: Path) -> None:
-    """Wait until every process is healthy. Raise `ServerError` that names a process if it fails or takes too long."""
+    """Wait until every process is healthy.
+
+    Raise `ServerError` if a process fails or takes too long; the message names it. Also raise it if the supervisor
+    ends.
+    """
     deadline = time.monotonic() + UP_SECONDS
     while True:
         state = read_state(folder)
@@ -201,7 +208,7 @@ def culprit(state: StackState) -> str:
 
 
 def tail(log: Path) -> str:
-    """Return the last lines of a log."""
+    """Return the last 10 lines of a log, or that there is no log."""
     return "\n".join(log.read_text(errors="replace").splitlines()[-10:]) if log.exists() else "(no log)"
 
 

@@ -81,7 +81,7 @@ def plug_ins() -> Iterator[Finding]:
 
 
 def kernels() -> Iterator[Finding]:
-    """Yield the folder of compiled kernels, how many it has, and whether it can be written."""
+    """Yield the folder of compiled kernels, their number, and whether the folder can be written."""
     from shadowtime.shared.kernels import cache_folder, kept_kernels
 
     folder, kept = cache_folder(), sum(1 for _ in kept_kernels())
@@ -112,14 +112,16 @@ def ports() -> Iterator[Finding]:
         if option.endswith("_port"):
             free = is_free(parameter.default)
             state = (
-                "free" if free else f"taken by a stack or another process; --{option.replace('_', '-')} names another"
+                "free"
+                if free
+                else f"taken by a stack or another process; choose another with --{option.replace('_', '-')}"
             )
             name = option.removesuffix("_port").replace("_", "-")
             yield Finding("ports of shadowtime stack up", f"{parameter.default} {name}", True if free else None, state)
 
 
 def answers() -> Iterator[Finding]:
-    """Yield whether each server of the settings answers. A server that the environment names must answer."""
+    """Yield whether each server of the settings answers. A server without a setting in the environment is optional."""
     try:
         from shadowtime.shared.streaming import CHECKS
     except ModuleNotFoundError as error:

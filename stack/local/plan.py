@@ -1,10 +1,11 @@
 """The plan of a local stack: its processes and their addresses."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 
 from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
 from shadowtime.shared.private_files import read_private, write_private
@@ -31,12 +32,15 @@ FOLLOWERS = 4
 """Number of scraped ports for followers, and also for shadows: the default port, and the ports below it for further
 clusters. Some of these ports may be unused."""
 
+ASK_PORT = 6090
+"""Port of `shadowtime ask --serve`. No worker gets it."""
+
 
 @dataclass(frozen=True)
 class StackPlan:
     """A stack: three servers, `workers` workers for each of `stages`, the writer of metrics, and the live page.
 
-    Redis always has a user for each role that uses Redis. Kafka and VictoriaMetrics ask for passwords if the stack is
+    Redis always has a user for each role that uses Redis. Kafka and VictoriaMetrics require passwords if the stack is
     `secure`. All three servers encrypt if `tls` is set.
 
     Examples
@@ -73,7 +77,7 @@ class StackPlan:
         return cls(**fields | {"stages": tuple(fields["stages"])})
 
     def text(self) -> str:
-        """Return the plan as `read` expects it."""
+        """Return the plan as the JSON that `read` expects."""
         return json.dumps(asdict(self), indent=2) + "\n"
 
     def write(self) -> None:
@@ -117,7 +121,7 @@ class StackPlan:
             for stage in self.stages
             for number in range(1, self.workers + 1)
         ]
-        ports = (port for port in count(self.web_port) if port != self.live_port)
+        ports = (port for port in count(self.web_port) if port not in (self.live_port, ASK_PORT))
         return [
             Worker(name, stage, self.access.folder, Path(self.folder) / name, next(ports), len(names))
             for stage, name in [*names, (METRICS, METRICS)]
@@ -141,13 +145,19 @@ class StackPlan:
         ]
         (Path(self.folder) / "scrape.json").write_text(json.dumps({"scrape_configs": jobs}, indent=2) + "\n")
 
-    def require_own_ports(self, outside: Collection[str] = ()) -> None:
-        """Raise `ServerError` if two processes have the same port. `outside` are servers that are no part of it."""
+    def require_own_ports(
+        self, outside: Collection[str] = (), beside: Mapping[str, int] = MappingProxyType({})
+    ) -> None:
+        """Raise `ServerError` if two processes have the same port.
+
+        Servers named in `outside` do not count. `beside` has the ports of further processes, by name.
+        """
         taken: dict[int, str] = {}
         servers = [server for server in self.make_servers() if server.name not in outside]
-        for server in (*servers, *self.make_workers(), self.make_live_page()):
-            if (other := taken.setdefault(server.port, server.name)) != server.name:
-                raise ServerError(f"{other} and {server.name} cannot both listen on {server.address}; change a port")
+        own = {server.name: server.port for server in (*servers, *self.make_workers(), self.make_live_page())}
+        for name, port in (*own.items(), *beside.items()):
+            if (other := taken.setdefault(port, name)) != name:
+                raise ServerError(f"{other} and {name} cannot both listen on {HOST}:{port}; change a port")
 
     def require(self) -> None:
         """Raise `ServerError`, with the remedy, if a server is not available or a port is taken."""

@@ -39,7 +39,7 @@ class RestartLoop(threading.Thread):
         self._stop_seconds = 0.0
 
     def stop_within(self, seconds: float) -> None:
-        """Ask the thread to end its process, and to kill it after `seconds`. Join the thread to wait for the end."""
+        """Ask the thread to end its process, or to kill it after `seconds`. To wait for the end, join the thread."""
         self._stop_seconds = seconds
         self._stopping.set()
 

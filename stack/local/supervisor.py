@@ -1,7 +1,7 @@
 """The process that keeps the stack running, in the background: `python -m shadowtime.stack.local.supervisor FOLDER`.
 
 `shadowtime stack up` starts it. On SIGTERM it ends the workers, then the servers, then itself. Its processes never
-outlive it, since each has a guard (`stack/servers/server.py`).
+outlive it, because each has a guard (`stack/servers/server.py`).
 """
 
 import asyncio
@@ -118,7 +118,7 @@ def _end(loops: Sequence[RestartLoop], seconds: float) -> None:
 
 
 def main() -> int:
-    """Run the supervisor of the folder that the command line names."""
+    """Run the supervisor of the folder that the command line names. Return the exit status: 2 if it cannot run."""
     folder = Path(sys.argv[1])
     logging.getLogger("aiokafka").setLevel(logging.ERROR)
     os.umask(OWNER_ONLY)

@@ -1,7 +1,7 @@
 """Secrets of a local stack, made at its first start, and a settings file for every role, which names its secrets.
 
     access/             0700
-      secrets/          a password per role and server: kafka-scheduler, redis-scheduler, …
+      secrets/          a password per role and server (kafka-scheduler, …), a seal per role with state (seal-scheduler)
       ca.pem            the authority that signed the servers' certificate; its own key is not kept
       server.pem        the servers' certificate, with its key in server.key
       scheduler.env     settings of a role, while the stack runs (`shared/streaming/role_settings.py` finds them)

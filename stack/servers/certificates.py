@@ -36,7 +36,7 @@ distinguished_name=name
 
 
 def certify(folder: Path, names: Sequence[str] = LOCAL) -> None:
-    """Write `ca.pem`, `server.pem` and `server.key` into a folder, unless they exist and stay valid long enough.
+    """Write `ca.pem`, `server.pem` and `server.key` into a folder, unless they are valid for another `RENEW_SECONDS`.
 
     `names` are the names of the server, such as `DNS:kafka`. To change them, empty the folder first.
 

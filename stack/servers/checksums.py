@@ -28,7 +28,9 @@ def read_sums(path: Path) -> dict[str, str]:
 
 
 def faults(folder: Path, sums: dict[str, str], kind: str) -> list[str]:
-    """Return a line for each file of a kind, such as `.jar`, that is missing in `folder`, additional or changed.
+    """Return a line for each file of a kind, such as `.jar`, that differs from `sums`: missing, additional or changed.
+
+    If `folder` cannot be read, the only line says why.
 
     A file is read again only if its size, times, device or inode have changed since this process last read it.
     """

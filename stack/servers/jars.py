@@ -49,7 +49,7 @@ def jar_faults(folder: Path) -> list[str]:
 def fetch_jars(folder: Path) -> None:
     """Fill `folder` with the jars of the broker, all of them or none.
 
-    Raise `ServerError` if the jars cannot be downloaded, or one differs from the list.
+    Raise `ServerError` if the jars cannot be downloaded or written, or if one differs from the list.
     """
     if not jar_faults(folder):
         return

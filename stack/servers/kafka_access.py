@@ -19,7 +19,7 @@ from shadowtime.stack.roles import Binding
 from shadowtime.stack.servers.server import ServerError
 
 ITERATIONS = 4_096
-"""Kafka's minimum. Passwords here have at least 128 random bits: more rounds would protect nothing."""
+"""Kafka's minimum. More rounds add no protection, because the passwords have at least 128 random bits."""
 
 SCRAM_SHA_512 = 2
 RESOURCES = {"TOPIC": 2, "GROUP": 3, "CLUSTER": 4}

@@ -80,7 +80,7 @@ class Kafka(Server):
         return None
 
     def answers(self) -> bool:
-        """Return whether the broker answers requests. It does so once the controller has let it serve."""
+        """Return whether the broker answers requests. It does so once its controller has admitted it."""
         try:
             with connect(self.port, self.access) as connection:
                 connection.sendall(struct.pack(">i", len(API_VERSIONS)) + API_VERSIONS)
@@ -106,13 +106,14 @@ class Kafka(Server):
         }
 
     def grant(self) -> None:
-        """Set the users of the running broker and their rights. Raise `ServerError` if it cannot be reached.
+        """Set the users of the running broker and their rights. Raise `ServerError` if that fails.
 
-        The connection goes to the controller. Its one user gets a new password at each start of the broker.
+        Without `access`, nothing happens. The connection goes to the controller. Its one user gets a new password at
+        each start of the broker.
         """
         if self.access is None:
             return
-        from shadowtime.stack.servers.kafka_access import grant  # here, since a plain installation has no aiokafka
+        from shadowtime.stack.servers.kafka_access import grant  # here, because a plain installation has no aiokafka
 
         acls, passwords = kafka_acls(self.access.roles), self.access.passwords(KAFKA)
         asyncio.run(grant(HOST, self.controller_port, self.controller_login, passwords, acls))
@@ -171,9 +172,9 @@ class Kafka(Server):
         return [*self.java_command(), "kafka.Kafka", written.name]
 
     def _all_settings(self) -> dict[str, str | int]:
-        """Return the settings of the broker. Files are relative to the folder in which the broker runs.
+        """Return the settings of the broker. Paths are relative to the folder in which the broker runs.
 
-        In them, a comma would separate two folders, and a backslash would escape.
+        An absolute path could contain a comma, which separates two folders, or a backslash, which escapes.
         """
         return {
             "process.roles": "broker,controller",

@@ -25,8 +25,8 @@ class Redis(Server):
     access
         Users and their rights. Without it, there is one user, who may do everything.
     settings
-        Additional directives of redis.conf, such as `{"maxmemory": "20mb"}`: beyond it writes are refused. They
-        override those below.
+        Additional directives of redis.conf, such as `{"maxmemory": "20mb"}`. They override those below. Beyond
+        `maxmemory`, Redis refuses writes.
     """
 
     name = "redis"
@@ -120,7 +120,7 @@ class Redis(Server):
                 "tls-auth-clients": "no",
             }
 
-        written = self.folder / "redis.conf"  # may hold the password
+        written = self.folder / "redis.conf"  # may contain the password
         write_private(
             written,
             "".join(f"{name} {_quoted(value)}\n" for name, value in (directives | dict(self.settings)).items()),

@@ -1,4 +1,4 @@
-"""The servers that tests and `make stack` run.
+"""The servers that tests and `shadowtime stack up` run.
 
 >>> [server.name for server in SERVERS]
 ['kafka', 'redis', 'victoria-metrics']

@@ -1,4 +1,4 @@
-"""VictoriaMetrics, one node, from the system's package. It keeps samples for 100 years, as logs may be from 1996."""
+"""VictoriaMetrics, one node, from the system's package. It keeps samples for 100 years: logs may be from 1996."""
 
 import base64
 import http.client
@@ -114,7 +114,7 @@ class VictoriaMetrics(Server):
         return {**os.environ, **{PREFIX + name.replace(".", "_"): value for name, value in flags.items()}}
 
     def get(self, path: str, timeout: float = 30.0) -> bytes:
-        """Return a page of the server. Raise `ServerError` if it does not answer, or rejects the request."""
+        """Return a page of the server. Raise `ServerError` if the server does not answer with status 200."""
         context = None if self.access is None else self.access.context()
         connection = (
             http.client.HTTPConnection(HOST, self.port, timeout=timeout)

@@ -25,7 +25,7 @@ class Worker(Server):
     name
         Name in the stack: the stage, with a number if the stage has several workers.
     stage
-        The stage it runs, or another command of `shadowtime serve`.
+        The stage that it runs, or another argument of `shadowtime serve`.
     access
         Folder with the settings file of its role: the addresses of the servers and the logins.
     folder
@@ -45,7 +45,7 @@ class Worker(Server):
 
     @classmethod
     def available(cls) -> str | None:
-        """Return None, as a worker needs only this interpreter."""
+        """Return None, because a worker needs only this interpreter."""
         return None
 
     def answers(self) -> bool:
@@ -66,7 +66,7 @@ class Worker(Server):
     def environment(self) -> dict[str, str]:
         """Return the environment of the worker: that of this process without the settings that the stack decides.
 
-        Unless the environment has another figure, the worker may use its share of the memory.
+        Unless the environment sets SHADOWTIME_MEMORY_MB, the worker may use its share of the memory.
         """
         kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(OURS)}
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))

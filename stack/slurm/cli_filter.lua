@@ -6,10 +6,10 @@
 -- SHADOWTIME_HINT=off. Whatever fails, the submission goes on.
 
 local HOST, PORT = "127.0.0.1", 6090  -- an address in digits: looking up a name could take long
-local CLUSTER = "mine"                -- as the follower calls it
+local CLUSTER = "mine"                -- name of the cluster (shadowtime follow --cluster)
 local PARTITION = nil                 -- the partition of jobs that name none
 local LIMIT = nil                     -- seconds that a job without --time may run; nil: no lines for such jobs
-local PATIENCE = 0.3                  -- seconds, all in all
+local PATIENCE = 0.3                  -- seconds in total
 
 local NOT_DESCRIBED = {"begin", "clusters", "constraint", "dependency", "exclude", "exclusive", "gpus", "gpus-per-node",
   "gpus-per-socket", "gpus-per-task", "gres", "hold", "licenses", "nodelist", "quiet", "reservation"}
@@ -34,7 +34,7 @@ local function encoded(text)
   return (text:gsub("[^%w%-_.]", function(letter) return ("%%%02X"):format(letter:byte()) end))
 end
 
--- The question about a job; nil if the question cannot describe the job.
+-- The query about a job; nil if a query cannot describe the job.
 local function question(options)
   for _, name in ipairs(NOT_DESCRIBED) do
     if value(options, name) then return nil end
@@ -97,7 +97,7 @@ function slurm_cli_setup_defaults(options, early)
   return slurm.SUCCESS
 end
 
--- sbatch says it after the submission. srun and salloc wait for the start, so they say it before.
+-- sbatch prints the lines after the submission. srun and salloc wait for the start, so they print them before.
 function slurm_cli_pre_submit(options, offset)
   pcall(function()
     local kind = value(options, "type")

@@ -33,20 +33,23 @@ def install_units(
     follow: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ARGUMENTS", help="Arguments of `shadowtime follow`, as 'slurm --cluster mine'; repeatable."
+            metavar="ARGUMENTS", help="Arguments of `shadowtime follow`, such as 'slurm --cluster mine'; repeatable."
         ),
     ] = None,
     shadow: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ARGUMENTS", help="Arguments of a `shadowtime shadow`, as '--cluster mine --policy best'."
+            metavar="ARGUMENTS",
+            help="Arguments of `shadowtime shadow`, such as '--cluster mine --policy best'; repeatable.",
         ),
     ] = None,
     live: Annotated[str, typer.Option(metavar="ARGUMENTS", help="Further arguments of `shadowtime live`.")] = "",
-    kafka: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Your own Kafka, in place of a unit.")] = None,
-    redis: Annotated[str | None, typer.Option(metavar="URL", help="Your own Redis, in place of a unit.")] = None,
+    kafka: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Address of your Kafka, instead of a unit.")
+    ] = None,
+    redis: Annotated[str | None, typer.Option(metavar="URL", help="Address of your Redis, instead of a unit.")] = None,
     victoria_metrics: Annotated[
-        str | None, typer.Option(metavar="URL", help="Your own VictoriaMetrics, in place of a unit.")
+        str | None, typer.Option(metavar="URL", help="Address of your VictoriaMetrics, instead of a unit.")
     ] = None,
     kafka_home: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the unpacked Kafka.")] = KAFKA_HOME,
     kafka_port: Port = 9092,
@@ -55,7 +58,10 @@ def install_units(
     web_port: Annotated[
         int,
         typer.Option(
-            min=1, max=65_000, metavar="PORT", help="Port of the first worker's /health; the others are above it."
+            min=1,
+            max=65_000,
+            metavar="PORT",
+            help="Port of the first worker's /health. Other workers have the next ports.",
         ),
     ] = 6066,
     live_port: Port = 6080,
@@ -66,7 +72,8 @@ def install_units(
 ) -> None:
     """Write systemd units for the whole stack: servers, stages, live page, followers and shadows.
 
-    Servers that are not named get units of their own. They listen on the loopback and ask for passwords.
+    Kafka, Redis and VictoriaMetrics get units, unless you give their addresses. They listen on loopback only, and
+    require passwords.
     """
     with lasting_imports():
         from shadowtime.shared.streaming import http_url, kafka_servers, redis_url

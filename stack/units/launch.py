@@ -1,9 +1,10 @@
 """Commands of the units: `python -m shadowtime.stack.units.launch SETTINGS prepare` and `… SETTINGS start SERVER`.
 
-* `prepare` makes missing secrets, and writes a settings file for each role and what VictoriaMetrics scrapes. The
-  names after it are servers of the site, which get no settings. It also compiles missing kernels, once for all stages.
+* `prepare` makes missing secrets. It writes a settings file for each role, and VictoriaMetrics' scrape configuration.
+  Further arguments are names of the site's own servers, for which no settings are written. It also compiles missing
+  kernels, once for all stages.
 * `start` writes the configuration of a server, and becomes that server. A process beside it waits until the server
-  answers, sets the rights of Kafka and its topics, tells systemd that the server is ready, and ends.
+  answers, sets the rights of Kafka and its topics, notifies systemd that the server is ready, and ends.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ READY_SECONDS = 170.0
 
 
 def prepare(plan: StackPlan, outside: Sequence[str]) -> None:
-    """Make missing secrets; write the settings of all roles, without those of servers outside."""
+    """Make missing secrets. Write the settings of all roles, except for the servers named in `outside`."""
     plan.access.prepare()
     prefixes = tuple(f"{server.replace('-', '_')}_" for server in outside)
     settings = {
@@ -57,7 +58,7 @@ def start(plan: StackPlan, name: str) -> None:
     command, environment = server.launch_command(), server.environment()
     main = os.getpid()
     if (child := os.fork()) == 0:
-        if os.fork() == 0:  # its parent ends at once, so that systemd waits for it and not the server
+        if os.fork() == 0:  # its parent ends at once: so init waits for it, not the server
             os._exit(_report(plan, server, main))
         os._exit(0)
     os.waitpid(child, 0)
@@ -102,7 +103,7 @@ def notify(message: str) -> None:
 
 
 def main() -> None:
-    """Prepare the stack or start a server, as the command line says. Raise `ServerError` if it says neither."""
+    """Prepare the stack or start a server, as the command line says. Raise `ServerError` for other arguments."""
     logging.getLogger("aiokafka").setLevel(logging.ERROR)
     os.umask(OWNER_ONLY)
     match sys.argv[1:]:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from shadowtime.shared.streaming import FOLLOW_PORT, SHADOW_PORT, VARIABLE
-from shadowtime.stack.local import FOLLOWERS, METRICS, StackPlan
+from shadowtime.stack.local import ASK_PORT, FOLLOWERS, METRICS, StackPlan
 from shadowtime.stack.roles import KAFKA, REDIS, VICTORIA_METRICS
 from shadowtime.stack.servers import HOST, ServerError
 
@@ -91,10 +91,11 @@ class Units:
     def texts(self) -> dict[str, str]:
         """Return the text of each unit, by file name.
 
-        Raise `ServerError` if arguments cannot be read, if those of a follower or of shadows lack their source or
-        cluster, if two have the same cluster, if there are too many, or if two processes have the same port.
+        Raise `ServerError` if two processes have the same port, or if the arguments of a page, follower or shadow are
+        not valid. A follower needs a source. Followers need different clusters, and so do shadows. At most `FOLLOWERS`
+        of each are possible.
         """
-        self.plan.require_own_ports(self.outside)
+        beside = {"ask": ASK_PORT}
         servers = [name for name in (KAFKA, REDIS, VICTORIA_METRICS) if name not in self.outside]
         units = {"secrets": self._secrets()} | {name: self._server(name) for name in servers}
         after = [f"shadowtime-{name}.service" for name in ("secrets", *servers)]
@@ -107,7 +108,7 @@ class Units:
 
         page = ["live", f"--port={self.plan.live_port}", *_words("live", self.live)]
         units["live"] = self._command("live page", page, after)
-        units["ask"] = self._command("answers to questions", ["ask", "--serve"], after)
+        units["ask"] = self._command("answers to questions", ["ask", "--serve", f"--port={ASK_PORT}"], after)
         for verb, texts, first in (("follow", self.follows, FOLLOW_PORT), ("shadow", self.shadows, SHADOW_PORT)):
             if len(texts) > FOLLOWERS:
                 raise ServerError(f"--{verb} is given {len(texts)} times; expected at most {FOLLOWERS}")
@@ -117,7 +118,9 @@ class Units:
                     raise ServerError(f"two --{verb} have the same cluster: {text}; write one option for each cluster")
                 command = [verb, *words, f"--web-host={HOST}", f"--web-port={port}"]
                 units[name] = self._command(f"{verb} {text}".replace("\n", " "), command, after)
+                beside[name] = port
 
+        self.plan.require_own_ports(self.outside, beside)
         files = {f"shadowtime-{name}.service": text for name, text in units.items()}
         return {TARGET: _target(list(files))} | files
 
@@ -198,7 +201,7 @@ def _quoted(word: str) -> str:
     ('"--via=ssh login"', '"50%%$$"')
     """
     if "\n" in word or "\0" in word:
-        raise ServerError(f"{word!r}: a unit cannot hold a line break in a word")
+        raise ServerError(f"{word!r}: a unit cannot contain a line break in an argument; remove it")
     plain = word.replace("%", "%%").replace("$", "$$")
     if plain and all(letter.isalnum() or letter in "-_./:=,@+" for letter in plain):
         return plain

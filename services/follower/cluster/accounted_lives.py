@@ -54,7 +54,10 @@ def observations_of_rows(rows: Iterable[Sequence[str]], source: str) -> tuple[li
             raise FollowError(str(error).replace(str(file), source)) from None
     refused = read.odd.count
     if refused > max(FEW, len(read)):
-        raise FollowError(f"{source}: {refused:,} of {refused + len(read):,} rows cannot be read: {read.odd.quoted}")
+        raise FollowError(
+            f"{source}: {refused:,} of {refused + len(read):,} rows cannot be read: {read.odd.quoted}; "
+            "check the version of Slurm (docs/beside-your-slurm.md)"
+        )
     if refused:
         log.warning("%s: left out unreadable rows: %d, such as %s", source, refused, read.odd.quoted)
     return observations_of(read) if len(read) else [], refused
@@ -105,7 +108,7 @@ def observation_of(
     amounts
         Numbers of the life, by name; `UNKNOWN` for missing numbers. The end of a life that goes on is `MAX_TIME`.
     words
-        Names and texts of the life, as fields of `JobObservation`.
+        Names and texts of the life: fields of `JobObservation`, and `gpu_got` for `gpus_got`.
     resized
         Time and processors of each resize after the start.
     """

@@ -1,6 +1,6 @@
 """Figures of the last picture under the names and labels of common Slurm exporters (docs/slurm-exporters.md).
 
-Only names with the same meaning as in these exporters are here. Both count the rows of `squeue -a -r`.
+Only names with the same meaning as in these exporters are here. The values count rows of `squeue -a -r`, as there.
 """
 
 from collections import Counter

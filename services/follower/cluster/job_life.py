@@ -30,9 +30,9 @@ Asked = dict[str, Any]
 class JobLife:
     """The published state of a life. Its wait began at `since`, its last event was at `at`, and it ended at `over`.
 
-    `index` counts the lives of the job from 0. `asked` has the published request and owner, `expected` the start that
-    the cluster expects. `restarts` is the number of requeues with which the cluster has shown the life; None if only
-    accounting or the log has it.
+    `number` is the job number in the log. `index` counts the lives of the job from 0. `asked` has the published request
+    and owner. `expected` is the published start that the cluster expects. `restarts` is the number of requeues with
+    which the cluster has shown the life; None if only accounting or the log has it.
     """
 
     key: LifeKey
@@ -58,7 +58,7 @@ class JobLife:
         return self.reported in ("waiting", "running", "suspended")
 
     def may_be(self, observation: JobObservation) -> bool:
-        """Return whether an observation with the same submission can be one of this life, and not of a later one."""
+        """Return whether an observation with the same submission time can belong to this life, not to a later one."""
         if self.restarts is not None:
             return observation.life is None or observation.life <= self.restarts
         if observation.state == "waiting":
@@ -68,10 +68,11 @@ class JobLife:
         return observation.start is None or self.started is None or observation.start == self.started
 
     def runs_at(self, time: int | None, seen: JobObservation | None, *, shown: bool) -> bool:
-        """Return whether the life ran at `time`. The published times decide; without a published end, those of `seen`.
+        """Return whether the life ran at `time`. If its end is not published, the times in `seen` decide.
 
-        `shown` says whether the last whole snapshot of the cluster has the life. The caller uses the result to identify
-        parts of runs: slurmdbd may record one run as several if the job was resized while slurmdbd was down.
+        `seen` is the last observation of the life, if any. `shown` says whether the last picture has the life. The
+        caller uses the result to identify parts of runs: slurmdbd may record one run in several rows if the job was
+        resized while slurmdbd was down.
         """
         start, end = self.started, self.over
         if seen is not None and end is None:

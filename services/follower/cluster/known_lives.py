@@ -33,10 +33,11 @@ class KnownLives:
         return self._of_job.get((key.job, key.task), [])
 
     def in_picture(self, observation: JobObservation, at: int) -> tuple[JobObservation, bool]:
-        """Return an observation of a picture with the key of its life, and whether its end is certain.
+        """Return an observation of the picture at `at` with the key of its life, and whether it is certain.
 
-        While Slurm requeues a job, its number of requeues is that of the next life, and its times are not those of the
-        ending life. If the job's node did not answer, the next life has the same submission time.
+        An observation is uncertain if its end may be wrong. While Slurm requeues a job, its number of requeues is that
+        of the next life, and its times are not those of the ending life. If the job's node did not answer, the next
+        life has the same submission time.
         """
         lives = self._with_submission(observation.key)
         known = next((life for life in lives if life.restarts is not None and life.restarts == observation.life), None)
@@ -55,9 +56,9 @@ class KnownLives:
     def in_accounting(self, observation: JobObservation, seen: Mapping[LifeKey, JobObservation]) -> JobObservation:
         """Return an observation of accounting with the key of its life. `seen` has the last observation of each life.
 
-        Accounting has one row for all lives with the same submission. A later life overwrites it when it starts. A row
-        with equal start and end then has the start of the later life and the end of the earlier one. The known start of
-        the earlier life replaces that of the row.
+        Accounting has one row for all lives with the same submission time. It is overwritten when a later life starts.
+        A row with equal start and end then has the start of the later life and the end of the earlier one. The known
+        start of the earlier life replaces that of the row.
         """
         lives = self._with_submission(observation.key)
         if not lives:
@@ -84,7 +85,7 @@ class KnownLives:
         )
 
     def too_many(self, key: LifeKey) -> bool:
-        """Return whether a job has `MAX_LIVES` lives. No real job has so many.
+        """Return whether the job of a key has `MAX_LIVES` lives already. No real job has so many.
 
         The limit bounds the cost, because each life is compared with all other lives of its job.
         """
@@ -118,14 +119,15 @@ class KnownLives:
     def order(self, observation: JobObservation) -> tuple[int, int]:
         """Return the sort key by which new lives are added: ascending by submission.
 
-        Lives that were submitted before a known life of the same job come first, in descending order.
+        Lives that were submitted before a known life of the same job come first, in descending order, because each
+        takes the number before that life.
         """
         submit = observation.key.submit
         before = any(other.key.submit > submit for other in self.of_job(observation.key))
         return (0, -submit) if before else (1, submit)
 
     def found_again(self, event: JobSubmitted) -> JobLife:
-        """Add a life that is known only from its events. `new` replaces the key once the life is observed."""
+        """Add and return a life that is known only from its events. `new` replaces its key at the first observation."""
         submit = event.since if event.submit_time is None else event.submit_time
         rest, job = divmod(event.job_number, LIFE)
         life = JobLife(LifeKey(job, FOUND_AGAIN - rest, submit), event.job_number, 0)
@@ -162,20 +164,20 @@ class KnownLives:
     ) -> bool:
         """Return whether a life that started at `start` is part of the run of an earlier life of its job.
 
-        `observations` has the last observation of each life. `shown` has the lives in the last whole snapshot of the
-        cluster. See `JobLife.runs_at`.
+        `observations` has the last observation of each life, and `shown` has the lives in the last picture; see
+        `JobLife.runs_at`. A life with the start None is no part.
         """
         before = (other for other in self.of_job(life.key) if other.key.submit < life.key.submit)
         return any(other.runs_at(start, observations.get(other.key), shown=other.key in shown) for other in before)
 
     def forget(self, before: int) -> None:
-        """Forget the lives that were over before a time. O(lives)."""
+        """Drop the lives that were over before a time. O(lives)."""
         for life in self:
             if not life.open and life.over is not None and life.over < before:
                 self.drop(life)
 
     def end_before(self, life: JobLife) -> int:
-        """Return the end of the previous life. If that end is unknown, return the submission of `life`."""
+        """Return the end of the previous life. If that end is unknown, return the submission time of `life`."""
         ends = [
             other.over for other in self.of_job(life.key) if other.index == life.index - 1 and other.over is not None
         ]

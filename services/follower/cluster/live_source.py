@@ -21,9 +21,9 @@ log.addFilter(FewAMinute())
 
 
 class Opening(NamedTuple):
-    """The opening of a run: the machine, the Unix second of its time 0, and the time at which its log begins.
+    """The opening of a run: the machine, the Unix second of its time 0, and the `time` at which its log begins.
 
-    If `obeyed_from` is set, decisions are carried out from that time on.
+    `pools` is None if the machine is not divided. If `obeyed_from` is set, decisions are carried out from then on.
     """
 
     processors: int
@@ -75,7 +75,7 @@ class SourceLoad:
     left_out_partitions: frozenset[str] = frozenset()
 
     def take(self, mirror: Mirror) -> None:
-        """Copy the counts of a mirror. Warn if more lives are left out than before: a setting may be wrong."""
+        """Copy the counts of a mirror. Warn of newly left-out lives, and of new partitions without a pool."""
         self.late, self.guessed, self.held_back = mirror.late, mirror.guessed, mirror.held_back
         if (left_out := mirror.left_out.total()) > self.left_out:
             reasons = (
@@ -138,15 +138,19 @@ class LiveSource(Source, Protocol):
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
         """Connect to the cluster, and return the opening of the run.
 
-        `opened` is None for a new run. If the stored state of a run is lost, but its log is left, it is the first event
-        of the log. The caller then passes the other events of the log to `published`.
+        `opened` is None for a new run. If the stored state of a run is lost, but its log is left, `opened` is the first
+        event of the log. The caller then passes the other events of the log to `published`.
 
         Raise `FollowError` if the cluster cannot be reached, or is not the one of `opened`.
         """
         ...
 
     async def listen(self) -> None:
-        """Wait for new facts about the cluster, and apply them. If the cluster cannot be reached, retry later."""
+        """Wait for new facts about the cluster, and apply them. If the cluster cannot be reached, retry later.
+
+        Raise `FollowError` if the source can never continue, and `BusError` if Kafka does not answer a source that
+        reads it.
+        """
         ...
 
     def routes(self) -> Sequence[Route]:

@@ -1,4 +1,4 @@
-"""The mirror of a cluster: its known state and the events still to emit. Sans-I/O, the same for every source.
+"""The mirror of a cluster: its known state and the events still to emit. It does no I/O, and serves every source.
 
 Its rules:
 
@@ -8,10 +8,10 @@ Its rules:
    once, even if observations are missed, repeated or out of order. The events determine the whole state: a mirror that
    applies the events of the log (`published`) gets the state of the mirror that emitted them.
 3. Facts that are found late are emitted at the next instant, with their true times.
-4. A whole snapshot is an observation of all jobs that wait or run. A life is in doubt if it has not ended and is
-   missing from a whole snapshot. A later life of a job is also in doubt if the previous life is unknown. While a
-   life is in doubt, nothing is emitted, as unknown events may come first. After `patience`, the doubt is resolved by
-   a guess.
+4. A whole snapshot, or picture, is an observation of all jobs that wait or run. A life is in doubt if it has not
+   ended and is missing from a whole snapshot. A later life of a job is also in doubt if the previous life is unknown.
+   While a life is in doubt, nothing is emitted, because earlier events may still be unknown. After `patience`, the
+   doubt is resolved by a guess.
 5. A requeued job that is completing shows the number of its next life, and an end in the future. So its true end is
    unknown, and the life counts as missing.
 6. No two lives of a job run at once, and the jobs of a pool never hold more processors than its nodes have. If an event
@@ -56,7 +56,7 @@ NAMED = 5
 
 
 class Mirror:
-    """The mirror of one cluster.
+    """The mirror of one cluster. All times are in seconds on the cluster's own time line.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Mirror:
     names
         Numbers of users, accounts, …
     begin
-        The time at which the log begins. Lives that were over by then are not in it.
+        The time at which the log begins. Lives that were over by then are not in the log.
     patience
         Seconds after which a doubt is resolved by a guess.
     """
@@ -146,8 +146,8 @@ class Mirror:
 
         A life that waits according to the answer does wait: squeue omits the last task of an array with a step. A life
         that has not started and is not in the answer was cancelled. A life that pictures have shown, and that runs
-        according to the answer, remains in doubt for all of `patience`. Return the keys of such lives. All other doubts
-        are resolved by a guess after at most `LAG` seconds.
+        according to the answer, remains in doubt for all of `patience`. Return the keys of the lives of this last kind.
+        All other doubts are resolved by a guess after at most `LAG` seconds.
         """
         answers = (self.lives.in_accounting(observation, self._observations) for observation in observations)
         states = {observation.key: observation.state for observation in answers}
@@ -165,7 +165,7 @@ class Mirror:
         return kept
 
     def nodes_of(self, key: LifeKey) -> str:
-        """Return the nodes on which a life was last seen; nothing if it was not seen by this process."""
+        """Return the nodes on which this process last saw a life, as Slurm lists them; "" if it saw none."""
         seen = self._observations.get(key)
         return "" if seen is None else seen.node_list
 
@@ -216,9 +216,9 @@ class Mirror:
         self.lives.forget(self.now - KEEP)
 
     def _earliest(self, life: JobLife) -> int | None:
-        """Return the earliest time at which the wait of a life may have begun: the end of the life before.
+        """Return the earliest time at which the wait of a life may have begun: the end of the previous life.
 
-        Return None if that end is not known yet, and both lives have the same submission.
+        Return None if that end is not known yet, and both lives have the same submission time.
         """
         if life.key.again and life.reported == "nothing":
             before = self.lives.by_key.get(life.key._replace(again=life.key.again - 1))
@@ -230,8 +230,8 @@ class Mirror:
     def _holds_back(self, events: Sequence[Event], until: int) -> bool:
         """Return whether an event would break an invariant, and must wait for accounting.
 
-        After `LAG` seconds, a pool without enough processors is taken to be oversubscribed. Another life that still
-        runs is taken to have ended.
+        After `LAG` seconds, a pool without enough processors is assumed to be oversubscribed, and another life that
+        still runs is assumed to have ended.
         """
         broken = first_broken(events, self.lives, self._observations, self.capacity, self._oversubscribed)
         if broken is None:
@@ -288,7 +288,7 @@ class Mirror:
         if at is None:
             observation = self.lives.in_accounting(observation, self._observations)
             if observation.state != "over" and observation.key in self._shown:
-                return  # the picture knows better: Slurm moves the start of a job whose nodes are woken
+                return  # the picture is right, because Slurm moves the start of a job while its nodes power up
         life = self.lives.by_key.get(observation.key)
         if life is None:
             if observation.state == "over" and (
@@ -335,7 +335,7 @@ class Mirror:
         return "with too large a number" if life.number > MAX_INTEGER else self.capacity.unusable(observation)
 
     def _judge(self, life: JobLife, observation: JobObservation, at: int | None) -> None:
-        """Leave out a new life that cannot be emitted. Put it in doubt if its previous life is unknown."""
+        """Leave out a new life that cannot be emitted. Put a new life in doubt if the previous life is unknown."""
         reason = self._unusable(life, observation)
         if at is None and self.lives.is_part(life, observation.start, self._observations, self._shown):
             reason = "recorded as a part of a known run"
@@ -351,8 +351,8 @@ class Mirror:
     def _guess(self, until: int, patience: int, kept: Collection[LifeKey] = ()) -> None:
         """Resolve doubts that are older than `patience`, except missing lives in `kept`.
 
-        A missing life is taken to have ended at the submission of the next life of its job. If both have the same
-        submission, it is taken to have ended at the start of the next life. If there is none, it ended at `until`.
+        A missing life is assumed to have ended at the submission of the next life of its job, or at the start of the
+        next life if both have the same submission time. Without a next life, it is assumed to have ended at `until`.
         """
         for key in [key for key, since in self._after_unknown.items() if until - since > patience]:
             del self._after_unknown[key]
@@ -364,7 +364,7 @@ class Mirror:
             self._let_go(key, min(after, default=until))
 
     def _begin_of(self, life: JobLife, before: LifeKey) -> int | None:
-        """Return when the life with key `before` was over at the latest, by a later `life`; None if unknown."""
+        """Return the latest possible end of the life with key `before`, given a later `life`; None if unknown."""
         if life.key.submit > before.submit:
             return life.key.submit
         seen = self._observations.get(life.key)

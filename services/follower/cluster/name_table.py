@@ -1,4 +1,4 @@
-"""Numbers that stand for names of users, accounts, …, assigned in order. A commit stores only new numbers."""
+"""Numbers of users, accounts, …, assigned in the order of first use. A commit stores only new numbers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from shadowtime.shared.accounting import KINDS, POOL, REQUEUED, Names, job_of
 from shadowtime.shared.bounds import MAX_DURATION
 
 ASSIGNED = "\0"
-"""First character of a placeholder. A placeholder stands for the unknown name of a number in the log."""
+"""First character of a placeholder. A placeholder replaces the unknown name of a number in the log."""
 
 
 class NameTable:
@@ -44,7 +44,7 @@ class NameTable:
         return {field: self.number(kind, getattr(observation, kind)) for kind, field in KINDS.items()}
 
     def note_life(self, number: int, key: LifeKey) -> None:
-        """Store the job of a life if `job_of` derives another job from its number.
+        """Add the job of a life to `fresh` if `job_of` derives another job from the number of the life.
 
         >>> table = NameTable(Names())
         >>> table.note_life(100_004_711, LifeKey(4711, -1, 0)), table.note_life(500_000_085, LifeKey(85, 4, 0))
@@ -89,7 +89,7 @@ class NameTable:
         return fresh
 
     def restore(self, stored: Mapping[str, bytes]) -> None:
-        """Restore names that were stored."""
+        """Restore stored entries, which have the form of `fresh`."""
         for text, number in sorted(stored.items(), key=lambda entry: int(entry[1])):
             kind, _, shown = text.partition(":")
             if kind in KINDS:
@@ -101,12 +101,12 @@ class NameTable:
                 self._requeued.add(int(shown))
 
     def reserve(self, event: Any) -> None:
-        """Reserve the numbers in an event of the log, so that other names do not get them."""
+        """Reserve the numbers in a submission of the log, so that other names do not get them."""
         for kind, field in KINDS.items():
             self._fill(kind, getattr(event, field) or 0)
 
     def bind(self, observation: JobObservation, asked: Mapping[str, Any]) -> None:
-        """Bind the names of an observed job to reserved numbers that the log has for the job."""
+        """Bind the names of an observed job to reserved numbers in `asked`, the published request of the job."""
         for kind, field in KINDS.items() if self._unbound else ():
             known, number, name = self.names.of[kind], asked.get(field), getattr(observation, kind)
             if name and number and known.get(f"{ASSIGNED}{number}") == number:

@@ -35,7 +35,7 @@ OF_WAITING = ("priority", "blocked", "site_reason", "gpu_type")
 def new_events(
     life: JobLife, observation: JobObservation, asked: Asked, earliest: int, present: int, now: int
 ) -> Iterator[Event]:
-    """Yield the pending events of a life, in order, at times from `present` to `now`. The life is not modified.
+    """Yield the pending events of a life in order. The life is not modified.
 
     The time of a change is unknown, so the change is published at `now`. If another event of the life was already
     published at `now`, the change is published later: at one instant it would have to precede that event. A change that
@@ -48,6 +48,8 @@ def new_events(
         The request and owner of the job, from the observation.
     earliest
         Earliest time at which the wait may have begun: the end of the previous life.
+    present, now
+        First and last time that an event may have.
     """
     number, reported, at, since, known = life.number, life.reported, life.at, life.since, life.asked
     begun = wait_of(observation, earliest, now)

@@ -13,8 +13,8 @@ State = Literal["waiting", "running", "suspended", "over"]
 class LifeKey(NamedTuple):
     """Key of one life of a job. `task` is its index in an array, or -1.
 
-    A requeued job mostly has a new `submit` time. If its node did not answer, it keeps the old one. `again` counts the
-    earlier lives with the same `submit`. Accounting does not distinguish these lives.
+    A requeued job mostly has a new `submit` time. If its node did not answer, the job keeps the old one. `again` counts
+    the earlier lives with the same `submit`. Accounting does not distinguish these lives.
     """
 
     job: int
@@ -34,10 +34,11 @@ class LifeKey(NamedTuple):
 
 @dataclass(slots=True)
 class JobObservation:
-    """The state of a life of a job, from a poll or from accounting. Instants are Unix seconds; None if unknown.
+    """The state of a life of a job, from a poll or from accounting. Unknown values are None.
 
-    `life` is the number of earlier requeues of the job, if reported. `limit` is in seconds. If `unlimited`, there is no
-    limit. `memory`, in MiB, and `gpus` are totals over its nodes. `expected` is the start that the cluster expects.
+    Instants are Unix seconds, or seconds of the cluster's own time line after `shifted`. `run_time` and `limit` are in
+    seconds. If `unlimited`, there is no limit. `life` is the number of earlier requeues of the job, if reported.
+    `memory`, in MiB, and `gpus` are totals over its nodes. `expected` is the start that the cluster expects.
     """
 
     key: LifeKey

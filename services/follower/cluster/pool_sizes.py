@@ -18,7 +18,7 @@ class ObservedCapacity:
     def __init__(self, parts: MachineParts) -> None:
         self.parts = parts
         self.configured = [pool.processors for pool in parts.pools]
-        """Processors of the nodes of each pool, usable or not."""
+        """The most processors, usable or not, that the nodes of each pool have had."""
         self.unknown: frozenset[str] = frozenset()
         """Partitions whose nodes are in no pool."""
         self._published = MachineCapacity(sum(pool.processors for pool in parts.pools), parts.pools)
@@ -73,11 +73,14 @@ class ObservedCapacity:
         self.parts = MachineParts(self.parts.pools, of_partition, of_node, types)
 
     def see_pool(self, name: str, room: CapacityChanged) -> None:
-        """Set the observed capacity of a pool by its name. Raise `ValueError` if there is no such pool."""
+        """Apply the change `room` to the observed capacity of the pool called `name`.
+
+        Raise `ValueError` if there is no such pool.
+        """
         at = next((at for at, pool in enumerate(self.parts.pools) if pool.name == name), None)
         if at is None:
             known = ", ".join(pool.name for pool in self.parts.pools)
-            raise ValueError(f"no pool {quote(name)}; the machine has {truncate(known)}")
+            raise ValueError(f"pool: expected one of the pools {truncate(known)}, found {quote(name)}")
         self._seen[at] = _managed(self._seen[at].changed(room, self._published.types[at]), self._published[at])
         self.configured[at] = max(self.configured[at], self._seen[at].processors)
 
@@ -116,7 +119,8 @@ class ObservedCapacity:
     def pool_of(self, observation: JobObservation) -> int | None:
         """Return the pool of a job, see `MachineParts.pool_of`; None if it has none.
 
-        A job that waits in several partitions has the pool of the first one that is large enough for it, if any.
+        A job that waits in several partitions has the first of their pools that is large enough. If none is, it has the
+        pool of the first known partition.
         """
         first = self.parts.pool_of(observation.node_list, observation.partition)
         if observation.start is not None or "," not in observation.partition:
@@ -132,7 +136,7 @@ class ObservedCapacity:
         return self.fits(observation, pool) or self._within(observation, pool)
 
     def fits(self, observation: JobObservation, pool: int) -> bool:
-        """Return whether a job fits into the published capacity of a pool, at present or at the log's opening."""
+        """Return whether a job fits into the published capacity of a pool: the present one, or the first of the log."""
         try:
             asked = observation.processors, observation.memory, observation.gpus
             self._published.require("a job asks for", pool, asked, observation.gpu_type)
@@ -141,7 +145,7 @@ class ObservedCapacity:
         return True
 
     def with_types(self, observation: JobObservation, pool: int | None) -> JobObservation:
-        """Return an observation with the type of its GPUs. A job on one node gets a missing type from its node."""
+        """Return an observation. If a started job on one node lacks the type of its GPUs, add the node's type."""
         if pool is None or observation.got is not None or observation.start is None or not observation.gpus:
             return observation
         kind = self.parts.type_of_node.get(observation.node_list) if self._published.types[pool] else None
@@ -159,7 +163,7 @@ class ObservedCapacity:
         return all(wanted is None or has is None or wanted <= has for wanted, has in amounts)
 
     def snapshot(self, *, seen: bool = False) -> list[list[int | None]]:
-        """Return the published capacity as plain values, or with `seen` the observed one."""
+        """Return the published capacity of each pool as plain values, or with `seen` the observed capacity."""
         return [list(room.amounts) for room in self._seen] if seen else self._published.snapshot()
 
     def restore(self, state: Sequence[Sequence[Any]], seen: Sequence[Sequence[Any]] | None = None) -> None:

@@ -28,13 +28,13 @@ SPOKEN = (
 """Arguments of `env` for each command. They make the output independent of the host, and task lists complete."""
 
 MAX_OUTPUT = 2**30
-"""Largest answer in bytes."""
+"""Largest accepted answer of a command or request, in bytes."""
 
 
 class Commands:
     """Runner of commands, on this machine or `via` another command, such as `ssh login`.
 
-    After `seconds`, a command is killed.
+    A command without an answer is killed after `seconds`.
     """
 
     def __init__(self, via: Sequence[str] = (), seconds: float = 60.0) -> None:
@@ -47,16 +47,16 @@ class Commands:
         return (*self._via, shlex.join(command)) if through_shell else (*self._via, *command)
 
     async def text(self, *command: str, seconds: float | None = None) -> str:
-        """Return the output of a command; see `file`."""
+        """Return the output of a command. Arguments and errors are those of `file`."""
         async with self.file(*command, seconds=seconds) as path:
             return await asyncio.to_thread(path.read_text, errors="surrogateescape")
 
     @asynccontextmanager
     async def file(self, *command: str, seconds: float | None = None) -> AsyncIterator[Path]:
-        """Yield a temporary file with the output of a command.
+        """Yield a temporary file with the output of a command. `seconds` is its time limit, if not that of the runner.
 
-        Raise `FollowError` if the command cannot be run, fails, prints too much or does not answer in time. The message
-        has the last line of its error output.
+        Raise `FollowError` if the command cannot be run, fails, prints more than `MAX_OUTPUT` bytes, or does not answer
+        in time. If it fails, the message has the last line of its error output.
         """
         with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
             out, err = Path(folder) / "out", Path(folder) / "err"

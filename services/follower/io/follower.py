@@ -44,7 +44,7 @@ STORE = "follow"
 """Prefix of the keys of followers in Redis."""
 
 BATCH = 1_000
-"""Number of events at which a transaction is full: no further instant is added."""
+"""Number of events from which on no further instant is added to a transaction."""
 
 SHARE = 200
 """Least ratio of the seconds between two snapshots to the seconds that a snapshot takes."""
@@ -65,7 +65,7 @@ CLAIM = 10
 class Follower:
     """The follower of one run.
 
-    `opened` has the settings of the run. The source replaces the machine and the times in it.
+    `opened` has the settings of the run. In a new run, the source sets its machine and its times.
     """
 
     def __init__(
@@ -114,10 +114,14 @@ class Follower:
         self._failure = truncate(str(error))
 
     async def follow(self) -> None:
-        """Follow until cancelled, or until the source has ended.
+        """Follow until cancelled, or until the source has ended. Later failures of Kafka and Redis are retried.
 
-        Raise `FollowError` if the log of the run has other settings or lacks its beginning, or another follower
-        publishes the run.
+        Raises
+        ------
+        FollowError
+            If the log of the run has other settings or a gap, or another follower publishes the run.
+        BusError, StoreError
+            If Kafka or Redis fails at the start.
         """
         backoff = Backoff(0.1, 10.0)
         renewing = create_task(self.renew())
@@ -157,7 +161,7 @@ class Follower:
             await self.source.close()
 
     async def _listen(self) -> None:
-        """Wait for new facts. If the process is ended meanwhile, store a snapshot: another version may continue."""
+        """Wait for new facts. If the process is ended meanwhile, store a snapshot: another version can restore it."""
         try:
             await self.source.listen()
         except CancelledError:
@@ -167,12 +171,12 @@ class Follower:
             raise
 
     def _due(self) -> bool:
-        """Return whether a snapshot may be taken: the last one is old enough for its cost."""
+        """Return whether a snapshot may be taken. The pause since the last one must suit its cost, see `SHARE`."""
         rest = LEAST_SECONDS if self._journal else IDLE_SECONDS  # without events, the positions in logs move
         return time.monotonic() >= self._stored_at + max(rest, SHARE * self._cost)
 
     async def claim(self) -> None:
-        """Claim the run. Raise `FollowError` if another process claims it, and is alive."""
+        """Claim the run. Raise `FollowError` if another process still claims it after `CLAIM` + 2 seconds."""
         for last in (*[False] * (CLAIM + 2), True):
             holder = await self._store.claim(self.run, self.owner, CLAIM)
             if holder == self.owner:
@@ -218,7 +222,11 @@ class Follower:
             if record.key == self._key and (envelope := Envelope.read(record.value)) is not None:
                 await self._read_back(envelope, record.offset)
         if self.sequence > stored:
-            log.warning("the log of run %s is %d events ahead of Redis", quote(self.run), self.sequence - stored)
+            log.warning(
+                "the log of run %s was %d events ahead of Redis; they are read back",
+                quote(self.run),
+                self.sequence - stored,
+            )
             await self._commit([], stored, whole=True)
         elif saved is None:
             await self._begin(None)
@@ -252,7 +260,7 @@ class Follower:
         self.sequence = envelope.sequence
 
     def _require_same(self, opened: ClusterOpened) -> None:
-        """Adopt the opening event of the run. Raise `FollowError` if its settings differ from ours."""
+        """Adopt the opening event of the run. Raise `FollowError` if its settings differ from `self.opened`."""
         options = self.opened.model_dump()
         names = ("cluster", "policy", "runtime", "adjustment", "wait_bound", "seed", "sample_every")
         other = [
@@ -277,7 +285,10 @@ class Follower:
                 await self._commit(events, self.sequence, whole=whole)
 
     async def _commit(self, events: Sequence[Event], stored: int, *, whole: bool) -> None:
-        """Commit and deliver events after sequence `stored` in Redis. With `whole`, a snapshot replaces the journal."""
+        """Commit events in Redis, and deliver them. With `whole`, a snapshot replaces the journal.
+
+        `stored` is the sequence that Redis must have before the commit.
+        """
         outputs = [
             Envelope(run=self.run, cluster=self.opened.cluster, sequence=number, event=event).to_bytes()
             for number, event in enumerate(events, self.sequence + 1)

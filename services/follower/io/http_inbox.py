@@ -1,4 +1,4 @@
-"""Inbox of lines that are sent over HTTP. Lines are checked, and stored in a file before the request is answered."""
+"""Inbox of lines that are sent over HTTP. Valid lines are stored in a file before the request is answered."""
 
 import asyncio
 import hmac
@@ -20,7 +20,7 @@ DAILY = re.compile(r"[0-9]{8}\.jsonl")
 """Names of the files; no other file in the folder is read."""
 
 MEDIA_TYPE = "application/x-ndjson"
-"""Required content type. No web page of another site can send it."""
+"""Required content type. A browser does not let a page of another site send it."""
 
 MAX_BODY = 2**15
 """Maximum number of bytes in a request's body: half of `MAX_UNANSWERED` in `shared/streaming/web/connections.py`."""
@@ -71,7 +71,9 @@ class Inbox:
         except ConnectionError:
             raise web.HTTPBadRequest(reason="the sender disconnected") from None
         except TimeoutError:
-            raise web.HTTPRequestTimeout(reason=f"the body did not arrive within {SECONDS:g} s") from None
+            raise web.HTTPRequestTimeout(
+                reason=f"the body did not arrive within {SECONDS:g} s; send fewer lines"
+            ) from None
 
         accepted, answers = await asyncio.to_thread(self._checked, bytes(body))
         try:
@@ -109,7 +111,7 @@ class Inbox:
         return b"".join(accepted), answers
 
     def _keep(self, lines: bytes) -> None:
-        """Append lines to the file of today, and wait until they are on disk."""
+        """Append lines to the file of the day, and wait until they are on disk."""
         if not lines:
             return
         names = [path.name for path in self._folder.iterdir() if DAILY.fullmatch(path.name)]

@@ -1,6 +1,6 @@
 """Source for any cluster: a program writes lines of JSON to a file, or sends them over HTTP.
 
-A line has all known facts about a job or a pool. Another kind of line says that everything before a second has been
+A line has all known facts about a job or a pool. A line with `now` says that all facts before this second have been
 written. Repeated lines and lines out of order are harmless. The fields: docs/beside-your-slurm.md#other-clusters.
 """
 
@@ -33,7 +33,10 @@ from shadowtime.shared.streaming import Route
 
 
 def _instant(value: Any) -> Any:
-    """Return a date with a time zone as a Unix second. Return values that are no text unchanged."""
+    """Return a date as a Unix second. Return other values than texts unchanged.
+
+    Raise `ValueError` if a text is not a date, or has no time zone.
+    """
     if not isinstance(value, str):
         return value
     try:
@@ -87,13 +90,13 @@ class PoolLine(FrozenModel):
 
     pool: Word
     processors: Count
-    memory: Amount | None = None
+    memory: Amount | None = Field(None, description="in MiB")
     gpus: Amount | None = None
     gpu_types: GpuTypes | None = Field(None, description="GPUs by type; types that are left out do not change")
 
 
 class NowLine(FrozenModel):
-    """A line that says that everything before the second `now` has been written."""
+    """A line that says that all facts before the second `now` have been written."""
 
     now: Second
 

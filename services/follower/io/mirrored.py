@@ -16,7 +16,7 @@ from shadowtime.shared.streaming import Route
 class Mirrored:
     """Base class of a `LiveSource`. Subclasses add `meet`, `listen` and `close`.
 
-    The options give the access to the cluster, and the extent of its log.
+    The options give the access to the cluster, and the length of the history in its log.
     """
 
     name: ClassVar[str]
@@ -60,7 +60,7 @@ class Mirrored:
         self.mirror.published(event)
 
     def snapshot(self) -> Any:
-        """Return the published state and the opening, as plain values."""
+        """Return the published state and the opening as plain values. If `seen_once`, also return the observations."""
         parts = self.mirror.parts
         return {
             "zero": self._zero,

@@ -31,15 +31,15 @@ class Pbs(Tailed):
     def _forget(self) -> None:
         self._jobs = PbsJobs(self._instants)
         self._rerun: dict[str, tuple[int, int]] = {}
-        """Start of the new wait and start of the previous run, by job that waits again."""
+        """Start of the new wait and start of the previous run, in Unix seconds, by job that waits again."""
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
-        """Return the opening of the run. `opened` is its first event if only the log is left, None for a new run."""
+        """Return the opening of the run. If its stored state is lost, `opened` is its first event, otherwise None."""
         self._forget()
         return await super().meet(opened)
 
     def read(self, text: str) -> ParsedLine:
-        """Return the content of a record; an empty one if it is about no job."""
+        """Return the content of a record. The content is empty if the record is not about a job of known size."""
         life = self._jobs.take(text)
         if life is None:
             return ParsedLine()

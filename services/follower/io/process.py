@@ -33,7 +33,7 @@ from shadowtime.shared.streaming import (
 # Pages of a follower: `/health`, and figures at `/metrics`.
 
 STALE = 600.0
-"""Least lag of the log behind the cluster, in seconds, at which the follower is unhealthy."""
+"""Least lag of the log behind the cluster, in seconds, at which a follower is unhealthy."""
 
 
 class FollowerCollector(Collector):
@@ -81,7 +81,10 @@ class FollowerCollector(Collector):
 
 
 def health_of(follower: Follower) -> tuple[bool, dict[str, Any]]:
-    """Return whether the follower is healthy, and the content of its health page."""
+    """Return whether the follower is healthy, and the content of its health page.
+
+    It is unhealthy if it has failed, lags by `STALE` seconds or more, or is contradicted by its cluster.
+    """
     load = follower.source.load
     reason = follower.failure() or load.failure
     well = follower.behind < STALE and follower.failure() is None and not load.contradicted
@@ -107,7 +110,7 @@ async def follow_source(run: str, opened: ClusterOpened, source: LiveSource, set
     FollowError
         If the run cannot be followed.
     BusError, StoreError
-        If Kafka or Redis do not answer at the start.
+        If Kafka or Redis does not answer at the start.
     """
 
     async def followed(store: RedisStore) -> None:
@@ -120,7 +123,10 @@ async def follow_source(run: str, opened: ClusterOpened, source: LiveSource, set
 
 
 async def with_store(settings: Settings, name: str, work: Callable[[RedisStore], Awaitable[None]]) -> None:
-    """Run `work` with a store of this name once Redis answers. Raise `StoreError` if it does not answer."""
+    """Run `work` with a store once Redis answers. `name` is the prefix of the store's keys.
+
+    Raise `StoreError` if Redis does not answer within `connect_seconds`.
+    """
     client = connect(settings)
     try:
         store = RedisStore(client, name, secret=settings.state_key)
@@ -139,8 +145,8 @@ async def follow_all(
 ) -> None:
     """Run followers until the process is ended, or all followers are done. A failed follower does not end the others.
 
-    Raise `FollowError` if followers failed: once all are done, the error of the first failed one in the order of
-    `followers`.
+    `health` returns whether the process is healthy, and the content of the health page. At the end, the error of the
+    first failed follower, in the order of `followers`, is raised; see `Follower.follow`.
     """
     get_ready()
     async with AsyncExitStack() as stack:

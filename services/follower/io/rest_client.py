@@ -29,7 +29,7 @@ class NotThere(FollowError):
 class Slurmrestd:
     """Client of one slurmrestd.
 
-    The options give address, user and timeout. The token is read anew for each request, as tokens expire.
+    The options give address, user and timeout. The token is read anew for each request, because tokens expire.
 
     Raise `SettingsError` if the address, the user or the token is invalid.
     """
@@ -43,7 +43,7 @@ class Slurmrestd:
             self.user = bearer_token(options.rest_user or getpass.getuser())
             self._headers()
         except (KeyError, OSError):  # of getuser: an OSError since Python 3.13
-            raise SettingsError("--rest-user: your user has no name on this machine; give it a name") from None
+            raise SettingsError("--rest-user: your user has no name on this machine; give --rest-user NAME") from None
         except ValueError as error:
             raise SettingsError(f"--rest-user: {error}") from None
         except FollowError as error:
@@ -53,6 +53,8 @@ class Slurmrestd:
         self, path: str, part: str, query: Mapping[str, str] | None = None, seconds: float | None = None
     ) -> Any:
         """Return the member `part` of the JSON object at `path`; an empty list if slurmrestd finds nothing.
+
+        `seconds` is the time limit, by default the timeout of the options.
 
         Raise `FollowError` if there is no answer in time, or the answer is too long, invalid or an error. The message
         names the path.
@@ -81,6 +83,7 @@ class Slurmrestd:
                 else aiohttp.UnixConnector(self._socket, limit=1, force_close=True),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
+                timeout=aiohttp.ClientTimeout(total=None),  # `get` limits the time; by default, aiohttp ends at 300 s
             )
 
         asked = self._session.get(

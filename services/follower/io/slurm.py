@@ -43,7 +43,7 @@ class Waker:
     The listener only signals that a message arrived. The follower then polls. A message may be lost or arrive twice.
     Slurm sends no message for a submission.
 
-    `place` is HOST:PORT/TOPIC, or several topics with commas between them.
+    `place` is HOST:PORT/TOPIC. Several topics have commas between them. Raise `SettingsError` for any other text.
     """
 
     def __init__(self, place: str) -> None:
@@ -95,10 +95,11 @@ class Waker:
 log = logging.getLogger("shadowtime.follow")
 
 WINDOW = 7 * 86_400
-"""Seconds of the past in one query of accounting. Accounting needs 1 GB for a year of 200,000 jobs."""
+"""Seconds of the past in one query of accounting. A query of a year with 200,000 jobs would need 1 GB."""
 
 AWAY = 120
-"""With `LAG`, seconds without a snapshot after which accounting is queried. slurmctld forgets a job after 300 s."""
+"""If the log lags by more than `AWAY` + `LAG` seconds, accounting is queried first, because slurmctld forgets an ended
+job after 300 s."""
 
 WITHOUT_CLOCK = 5
 """Assumed lag, in seconds, of slurmctld's clock behind ours, if slurmctld does not report its clock."""
@@ -127,7 +128,7 @@ class SlurmSource(Mirrored):
     options
         Access to the cluster, and the extent of its log.
     client
-        The client that asks Slurm; by default the one that the options name.
+        The client of Slurm; by default the client that the options name.
     """
 
     name: ClassVar[str] = "slurm"
@@ -145,7 +146,7 @@ class SlurmSource(Mirrored):
         self._next = self._soonest = 0.0
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
-        """Return the opening of the run. `opened` is its first event if only the log is left, None for a new run."""
+        """Return the opening of the run. If its stored state is lost, `opened` is its first event, otherwise None."""
         machine = await self._asked.machine()
         await self._believed_jobs(machine)
         nodes = sorted(node for node in machine.nodes if node.partitions)
@@ -153,7 +154,7 @@ class SlurmSource(Mirrored):
         return self._begin(parts, await self._clock()) if opened is None else self._begin_again(parts, opened)
 
     async def listen(self) -> None:
-        """Wait until the next poll is due. Apply a window of the past if the log is far behind, else a snapshot."""
+        """Wait until the next poll is due. Apply a window of the past if the log lags far, else a snapshot."""
         await asyncio.sleep(max(0.0, self._soonest - time.monotonic()))
         if self._waker is not None:
             await self._waker.wait(self._next - time.monotonic())
@@ -236,14 +237,18 @@ class SlurmSource(Mirrored):
             raise ContradictionError(
                 f"sinfo has jobs on {truncate(', '.join(sorted(bare)))}, but squeue shows none there: "
                 "the follower may no longer see all jobs; compare squeue -a with PrivateData in slurm.conf, "
-                "and give its user the right to see all jobs"
+                "and give the follower's user the right to see all jobs"
             )
         return jobs.observations
 
     def _require_gone(
         self, running: Iterable[LifeKey], machine: SlurmNodes, observations: Iterable[JobObservation]
     ) -> None:
-        """Raise `ContradictionError` if a life runs by accounting, not by squeue, and sinfo has its node in use."""
+        """Raise `ContradictionError` if squeue hides a job that runs.
+
+        `running` are lives that run according to accounting, but are not in squeue. One of them is hidden if sinfo has
+        more allocated processors on one of its nodes than the observed jobs hold.
+        """
         spare: Counter[str] = Counter({node.name: node.held for node in machine.nodes})
         running = list(running)
         for observation in observations if running else ():
@@ -253,12 +258,16 @@ class SlurmSource(Mirrored):
             hosts = squeue.hosts_of(self.mirror.nodes_of(key))
             if any(spare[host] > 0 for host in hosts):
                 raise ContradictionError(
-                    f"squeue does not show job {key.job_id}, but it runs by accounting, and sinfo has processors in "
-                    f"use on {truncate(', '.join(hosts))}; give the follower's user the right to see all jobs"
+                    f"squeue does not show job {key.job_id}, but accounting says that it runs, and sinfo has "
+                    f"processors in use on {truncate(', '.join(hosts))}; give the follower's user the right to see all "
+                    "jobs"
                 )
 
     async def _clock(self) -> int:
-        """Return the clock of slurmctld. Record it and its load, and adapt the interval of snapshots to the load."""
+        """Return the clock of slurmctld in Unix seconds, or an estimate if slurmctld does not report it.
+
+        Record the clock and the load on slurmctld, and adapt the interval of snapshots to the load.
+        """
         load = await self._asked.load()
         if load is None:
             self._ahead = 0.0

@@ -42,7 +42,7 @@ class SlurmClient(Protocol):
     refused: int
 
     async def load(self) -> Load | None:
-        """Return the clock of slurmctld and the load of the follower on it; None if access is denied."""
+        """Return the clock of slurmctld and the follower's load on it; None if access is denied or there is no time."""
         ...
 
     async def machine(self) -> SlurmNodes:
@@ -50,11 +50,14 @@ class SlurmClient(Protocol):
         ...
 
     async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
-        """Return the jobs."""
+        """Return the jobs. Their priorities depend on the tiers of `machine`."""
         ...
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
-        """Return the observations from accounting between two instants: of `jobs`, or of all jobs if none are given."""
+        """Return the observations from accounting between two instants: of `jobs`, or of all jobs if there are none.
+
+        If `last` is None, the time is not limited.
+        """
         ...
 
     async def close(self) -> None:
@@ -77,7 +80,7 @@ class ByCommands:
         self._user: int | None = None
 
     async def load(self) -> Load | None:
-        """Return the load, from sdiag; None if access is denied."""
+        """Return the load, from sdiag; None if access is denied or sdiag prints no time."""
         if self._user is None:
             self._user = whole_number((await self._commands.text("id", "-u")).strip()) or 0
         try:
@@ -102,7 +105,7 @@ class ByCommands:
         return jobs_of(squeue.rows_of(text, end), machine)
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
-        """Return the observations of sacct. It is asked about at most `MAX_JOBS` jobs at a time."""
+        """Return the observations of sacct. One command asks about at most `MAX_JOBS` jobs."""
         numbers = list(jobs)
         observations: list[JobObservation] = []
         for at in range(0, max(len(numbers), 1), MAX_JOBS):

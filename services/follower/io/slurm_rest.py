@@ -21,7 +21,7 @@ from shadowtime.shared.errors import FollowError
 from shadowtime.shared.quoting import quote
 
 KNOWN = {38, *range(40, 45)}
-"""Supported versions, v0.0.N."""
+"""Numbers N of the supported versions v0.0.N."""
 
 LISTING = "/openapi/v3"
 """Path that lists the versions of the server."""
@@ -46,7 +46,10 @@ class ByRest:
         self.refused = 0
 
     async def load(self) -> Load | None:
-        """Return the load, from `diag`; None if access is denied. Raise `FollowError` if there is no valid answer."""
+        """Return the load, from `diag`; None if access is denied or the answer has no time.
+
+        Raise `FollowError` if there is no valid answer.
+        """
         try:
             path, statistics = await self._get("slurm", "diag", "statistics")
         except FollowError as error:
@@ -80,7 +83,7 @@ class ByRest:
             raise _with_path(path, error) from None
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
-        """Return the observations of slurmdb. `jobs` are queried one by one, as 22.05 accepts no list.
+        """Return the observations of slurmdb. `jobs` are queried one by one, because 22.05 accepts no list.
 
         Raise `FollowError` if there is no valid answer.
         """
@@ -105,7 +108,7 @@ class ByRest:
         await self._server.close()
 
     async def _newest(self) -> int:
-        """Return the newest supported version of the server. It is cached."""
+        """Return N of the newest supported version v0.0.N of the server. It is cached."""
         if self._version is None:
             paths = await self._server.get(LISTING, "paths")
             if not isinstance(paths, dict):

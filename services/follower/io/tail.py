@@ -23,7 +23,7 @@ HEAD = 1_024
 
 
 class FileLine(NamedTuple):
-    """A line without its line end; `where` has its file and number. `text` is None if longer than `MAX_LINE_LENGTH`."""
+    """A line without its line end. `where` has its file and number. `text` is None beyond `MAX_LINE_LENGTH` bytes."""
 
     where: str
     text: bytes | None
@@ -56,7 +56,8 @@ class Tail:
     named
         Pattern of the names of a folder's files. Other files are ignored.
     since
-        Unix second. Reading begins at the first file written to since then, or else at the last file of the folder.
+        Unix second. In a folder, reading begins at the first file that was written to since then, or else at the last
+        file.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

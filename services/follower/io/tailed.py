@@ -34,13 +34,13 @@ log = logging.getLogger("shadowtime.follow.lines")
 log.addFilter(FewAMinute())
 
 BEFORE = 14 * DAY
-"""Seconds before the beginning of the log from which on files are read: they have the jobs that run at its start."""
+"""Seconds before the beginning of the log from which on files are read. Jobs that run at the beginning are in them."""
 
 
 class ParsedLine(NamedTuple):
-    """The content of a line: observations of jobs, or the size of a pool, and the last Unix second in the line.
+    """The content of a line: observations of jobs, or the new capacity `room` of a pool.
 
-    If `known` is set, everything before that second has been written.
+    `time` is the last Unix second in the line. If `known` is set, all facts before that second have been written.
     """
 
     observations: Sequence[JobObservation] = ()
@@ -80,11 +80,11 @@ class Tailed(Mirrored, ABC):
     def read(self, text: str) -> ParsedLine:
         """Return the content of a line.
 
-        Raise `ValueError` if the line is invalid. The message says why.
+        Raise `ValueError` if the line is invalid. The message names the fault.
         """
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
-        """Return the opening of the run. `opened` is its first event if only the log is left, None for a new run."""
+        """Return the opening of the run. If its stored state is lost, `opened` is its first event, otherwise None."""
         opening = (
             self._begin(self._parts, int(time.time())) if opened is None else self._begin_again(self._parts, opened)
         )

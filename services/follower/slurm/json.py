@@ -60,7 +60,7 @@ def sinfo_rows(nodes: Iterable[Mapping[str, Any]], partitions: Iterable[Mapping[
 
 
 def load_of(statistics: Mapping[str, Any], user: str) -> Load | None:
-    """Return the clock of slurmctld and the load of a user on it; None if the answer has no time."""
+    """Return the clock of slurmctld and the load of a user, by name, on it; None if the answer has no time."""
     now = answers.count_of(statistics.get("req_time"))
     by_user = statistics.get("rpcs_by_user")
     rows = [row for row in by_user if isinstance(row, Mapping)] if isinstance(by_user, list) else []

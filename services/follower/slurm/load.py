@@ -14,8 +14,8 @@ _OF_USER = re.compile(r"\(\s*(\d+)\)\s+count:(\d+)\s.*total_time:(\d+)")
 class Load(NamedTuple):
     """The load of a user on slurmctld: `requests`, and the `seconds` that they took, counted from `since` on.
 
-    `time` is the clock of slurmctld. `unaccounted` counts the messages for slurmdbd that wait in slurmctld. `seconds`
-    is None if slurmctld does not list the user.
+    `time` is the clock of slurmctld. `time` and `since` are Unix seconds. `unaccounted` counts the messages for
+    slurmdbd that wait in slurmctld. `seconds` is None if slurmctld does not list the user.
     """
 
     time: int

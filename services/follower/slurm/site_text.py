@@ -79,7 +79,7 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
     names
         Numbers of names. New names are added.
 
-    Raise `FollowError` if an answer lacks a field. The message names the record, or quotes the line.
+    Raise `FollowError` if an answer lacks a field, or a number is invalid. The message quotes the fault.
     """
     config = {
         key.strip(): value.strip()
@@ -118,7 +118,7 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
     ]
     keys["qos"] = [
         [_of(names, "qos", name), _whole(priority or "0", "priority of QOS"), _thousandths(usage or "1")]
-        for name, priority, usage in _lines(texts["qos"], QOS)
+        for name, priority, usage in _lines(texts, "qos", QOS)
     ]
     cluster = config.get("ClusterName", "")
     keys["accounts"], keys["users"] = _tree(texts, cluster, names)
@@ -132,20 +132,20 @@ def _of(names: Names, kind: str, name: str) -> int:
 
 
 def _whole(text: str, what: str) -> int:
-    """Return the number in a text of Slurm. Raise `FollowError` if it is no whole number."""
+    """Return the whole number in the text of the setting `what`. Raise `FollowError` if there is none."""
     if not re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", text):
         raise FollowError(f"{what} of Slurm: expected a whole number, found {quote(text)}")
     return int(text)
 
 
 def _thousandths(text: str) -> int:
-    """Return a usage factor of Slurm in thousandths. Raise `FollowError` if it is no number from 0 on."""
+    """Return a usage factor of Slurm in thousandths. Raise `FollowError` if it is not a number of at least 0."""
     try:
         factor = float(text)
     except ValueError:
         factor = -1.0
     if not 0 <= factor < 1e9:
-        raise FollowError(f"usage factor of QOS: expected a number from 0 on, found {quote(text)}")
+        raise FollowError(f"usage factor of QOS: expected a number of at least 0, found {quote(text)}")
     return round(1000 * factor)
 
 
@@ -161,18 +161,19 @@ def _records(text: str, first: str, needed: Iterable[str]) -> list[dict[str, str
     return rows
 
 
-def _lines(text: str, fields: str) -> list[list[str]]:
+def _lines(texts: Mapping[str, str], name: str, fields: str) -> list[list[str]]:
     count = fields.count(",") + 1
-    rows = [line.split("|") for line in text.splitlines() if line.strip()]
+    rows = [line.split("|") for line in texts[name].splitlines() if line.strip()]
     for line in rows:
         if len(line) != count:
-            raise FollowError(f"expected {fields} with | between them, found {quote('|'.join(line))}")
+            row = quote("|".join(line))
+            raise FollowError(f"{' '.join(COMMANDS[name])}: expected {fields} with | between them, found {row}")
     return rows
 
 
 def _associations(texts: Mapping[str, str], cluster: str) -> list[list[str]]:
     """Return the associations of a cluster, without its name."""
-    return [line[1:] for line in _lines(texts["associations"], ASSOCIATIONS) if line[0].lower() == cluster.lower()]
+    return [line[1:] for line in _lines(texts, "associations", ASSOCIATIONS) if line[0].lower() == cluster.lower()]
 
 
 def _tree(texts: Mapping[str, str], cluster: str, names: Names) -> tuple[list[list[int]], list[list[int]]]:
@@ -182,8 +183,8 @@ def _tree(texts: Mapping[str, str], cluster: str, names: Names) -> tuple[list[li
     and its count of users. A row of a user has the numbers of user and account, its shares and its usage.
     """
     rows = _associations(texts, cluster)
-    used: Counter[tuple[str, str]] = Counter()  # a user has a row for each partition with shares of its own
-    for account, user, usage in _lines(texts["usage"], SHARES):
+    used: Counter[tuple[str, str]] = Counter()  # a user has a row for each partition with separate shares
+    for account, user, usage in _lines(texts, "usage", SHARES):
         if user.strip():
             used[account.strip(), user.strip()] += _whole(usage or "0", "usage of sshare")
     parents = {account: (parent, shares) for account, user, _, shares, parent in rows if not user}
@@ -214,9 +215,9 @@ def _shares(text: str) -> int:
 
 
 def _reservations(texts: Mapping[str, str], parts: MachineParts) -> Iterable[list[int]]:
-    """Yield a row for each pool of each reservation of nodes: pool, start, end, processors.
+    """Yield a row for each pool of each reservation of nodes: pool, start and end in Unix seconds, processors.
 
-    Processors are those of `TRES`, since `CoreCnt` counts a core with two threads once. A reservation of nodes in
+    Processors are those of `TRES`, because `CoreCnt` counts a core with two threads once. A reservation of nodes in
     several pools is divided in proportion to the processors of these nodes.
     """
     processors = {

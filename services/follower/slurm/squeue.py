@@ -52,7 +52,7 @@ NOBODY = "nobody"
 """Name that Slurm prints for each user whom the machine of the command does not know."""
 
 BOOTS = "CONFIGURING"
-"""State of a job whose nodes are not ready. If they are woken, Slurm moves its start to the time when they are up."""
+"""State of a job whose nodes are not ready. If they power up, Slurm moves its start to the time when they are ready."""
 
 RUNNING = {"RUNNING", "STAGE_OUT", "SIGNALING", "RESIZING", "STOPPED"}
 WAITING = {"PENDING", BOOTS, "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
@@ -88,7 +88,7 @@ SYMBOLS = {"*": "not_responding", "~": "powered_down", "#": "powering_up", "%": 
     "@": "reboot_requested",
     "-": "planned",
 }
-"""Last characters of a short state, and the words that they stand for (sinfo(1), node state codes)."""
+"""Last characters of a short state, and the state that each means (sinfo(1), node state codes)."""
 
 TIER = 2**32
 """Weight of a tier. It exceeds every priority within a tier."""
@@ -224,7 +224,7 @@ def _is_free(reason: str) -> bool:
 
 
 def _state_of(text: str) -> tuple[State | None, int | None]:
-    """Return the state of a job and, if it is over, its status. Both are None if the state is not certain.
+    """Return the state of a job and, if it is over, its status as in `OUTCOMES`. Both are None if uncertain.
 
     The status of a job that is completing is not known yet: it is None. Its fields `NumCPUs`, `NumNodes` and `NodeList`
     cover only the nodes that it still holds.
@@ -310,7 +310,7 @@ def words_of_state(state: str) -> set[str]:
 
 
 def hosts_of(node_list: str) -> list[str]:
-    """Return the nodes of a list of hosts.
+    """Return the nodes of a list of hosts. Parts with a range beyond `MAX_HOSTS`, or without numbers, are left out.
 
     >>> hosts_of("rack[1-2]n[01,09-10],login"), hosts_of("")
     (['rack1n01', 'rack1n09', 'rack1n10', 'rack2n01', 'rack2n09', 'rack2n10', 'login'], [])

@@ -17,14 +17,14 @@ WITHIN = 20
 
 
 LOWER = " (lower)"
-"""End of the grouping's name for bounds from below. They are to cover 1 - quantile: the waits that are no shorter."""
+"""Suffix of a grouping's name for bounds from below. A share of 1 - quantile of the waits should be no shorter."""
 
 MAX_OF_A_JOB = 32
 """Maximum number of bounds that are kept for a job: more than twice as many as `bmbp` publishes for a job."""
 
 
 class BoundKind(NamedTuple):
-    """Common traits of bounds that are scored together."""
+    """Common traits of bounds that are scored together. `queue` is None for bounds of the whole cluster."""
 
     grouping: str
     queue: int | None
@@ -56,7 +56,7 @@ class CoverageSums:
         self.predictions = 0
         self.without = 0
         self.covered = 0
-        self.squares = 0.0  # in s²; a float, as an integer could exceed the 64 bits of a snapshot
+        self.squares = 0.0  # in s²; a float, because an integer could exceed the 64 bits of a snapshot
         self.windows = 0
         self.windows_within = 0
         self.covered_before = 0  # as of the end of the last complete window
@@ -109,7 +109,7 @@ class WaitBoundCoverage:
         self.sums: dict[BoundKind, CoverageSums] = {}
 
     def submit(self, job_number: int, bounds: Iterable[WaitBound]) -> None:
-        """Keep the bounds of a job until its wait is known."""
+        """Keep the first `MAX_OF_A_JOB` bounds of a job until its wait is known."""
         first = list(islice(bounds, MAX_OF_A_JOB))
         upper = [
             (BoundKind(of.grouping, of.queue, of.quantile, of.confidence), of.bound)
@@ -131,7 +131,7 @@ class WaitBoundCoverage:
                 waiting[job_number] = kept
 
     def named(self, job_number: int) -> Bound | None:
-        """Return the one bound to show for a waiting job; None if the job has no bound."""
+        """Return the upper bound to show for a waiting job; None if the job has none."""
         kept = self.waiting.get(job_number, ())
         place = bound_to_show((kind.grouping, kind.queue, bound) for kind, bound in kept)
         kind, bound = kept[place] if place is not None else (None, None)

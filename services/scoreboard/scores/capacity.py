@@ -30,7 +30,10 @@ class Capacity:
             self.sizes.append((time, processors))
 
     def change(self, time: int, processors: int, earliest: int = -MAX_TIME) -> None:
-        """Record a new size from `time` on. `until` is not called any more with times before `earliest`."""
+        """Record a new size from `time` on. Before `begin`, a call has no effect.
+
+        The caller promises to call `until` only with times from `earliest` on.
+        """
         if self.sizes:
             self.sizes.append((time, processors))
         while len(self.sizes) > 1 and (self.sizes[1][0] <= earliest or len(self.sizes) > MOST_SIZES):
@@ -38,7 +41,7 @@ class Capacity:
             del self.sizes[0]
 
     def until(self, time: int) -> int:
-        """Return the processor-seconds up to `time`. O(sizes)."""
+        """Return the processor-seconds from `begin` up to `time`. O(sizes)."""
         known = [size for size in self.sizes if size[0] <= time] or self.sizes[:1]
         return self.processor_seconds + sum(map(_between, known, [*known[1:], (time, 0)]))
 

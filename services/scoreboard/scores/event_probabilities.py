@@ -88,9 +88,9 @@ def table_of(bounds: Iterable[WaitBound]) -> Table:
 class ProbabilitySums(NamedTuple):
     """Sums over all probabilities of all jobs.
 
-    `jobs` counts jobs, `forecasts` counts probabilities, and `came` counts events that came true. `probability` is the
-    sum of the probabilities. `squares` is the sum of our squared errors. `site_squares` is the sum of the site's
-    squared errors, if its expected start counts as certain.
+    `jobs` counts jobs, and `forecasts` counts probabilities. `came` counts the probabilities whose job started in time.
+    `probability` is the sum of the probabilities, and `squares` the sum of their squared errors; both in 1 / `PARTS`.
+    `site_squares` is the sum of the site's squared errors, if its expected start counts as certain.
     """
 
     jobs: int = 0

@@ -7,11 +7,11 @@ from shadowtime.shared.bounds import saturated
 from shadowtime.shared.messages import PredictionWorkloadScores, WorkloadErrors
 
 MAX_CHANGES = 64
-"""Changes of a job's prediction that are stored until the job ends. Beyond this number, two neighbours are merged."""
+"""Changes of a job's prediction that are stored until the job ends. Beyond this number, neighbours are merged."""
 
 COLUMNS = 4
-"""Numbers that are stored of each prediction of a job: the predicted run time in seconds; and how often it was in use,
-at submissions of jobs, at passes while the job waited, and at passes while it ran."""
+"""Numbers that are stored for each prediction of a job: the predicted run time in seconds, and three counts of uses: at
+submissions of jobs, at passes while the job waited, and at passes while it ran."""
 
 Error = tuple[int, float]
 """Number of predictions, and the sum of their absolute errors in seconds."""
@@ -85,12 +85,15 @@ class PredictionWorkload:
         """At submissions, at passes while the job waited, and at passes while it ran."""
 
     def submit(self, number: int, assumed: float | None) -> None:
-        """Add a job with its predicted run time, or its request, in seconds. All jobs in the system are predicted."""
+        """Add a job with its predicted run time, or its request, in seconds; None without both.
+
+        A submission uses the prediction of each job in the system once.
+        """
         self.jobs[number] = JobPredictions(assumed, self.submissions, self.passes)
         self.submissions += 1
 
     def decide(self) -> None:
-        """Count a pass, before which all jobs in the system are predicted."""
+        """Count a pass, which uses the prediction of each job in the system once."""
         self.passes += 1
 
     def replace(self, number: int, assumed: float | None) -> None:
@@ -129,7 +132,10 @@ class PredictionWorkload:
             ]
 
     def scores(self, mean_run_time: float | None) -> PredictionWorkloadScores | None:
-        """Return the means, also as shares of the mean run time of the ended jobs in seconds; None without an end."""
+        """Return the mean errors in seconds, and as shares of `mean_run_time`, that of the ended jobs in seconds.
+
+        Return None if `mean_run_time` is None or 0.
+        """
         if not mean_run_time:
             return None
         submissions, waiting, running = self.errors

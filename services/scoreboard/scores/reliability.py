@@ -55,9 +55,9 @@ class ReliabilityTable:
         )
 
     def errors(self, rows: slice = slice(None)) -> tuple[float | None, float | None]:
-        """Return Brier score and calibration error; None without candidates.
+        """Return Brier score and calibration error; both are None without candidates.
 
-        They are of all candidates, or only of those not started (row 0) or started (row 1).
+        `rows` selects the candidates: those not started (row 0), the started ones (row 1), or both.
         """
         total = int(self.candidates[rows].sum())
         if not total:

@@ -61,7 +61,7 @@ class WalltimeAccuracy(Batched):
         self.classes.update({name: count for name, count in zip(CLASSES, classes.tolist(), strict=True) if count})
 
     def scores(self) -> AdjustmentScores:
-        """Return means, the median and the shares of the classes."""
+        """Return means, the median and the shares of the classes; None without jobs."""
         self.fold()
         jobs = self.jobs
         return AdjustmentScores(

@@ -35,7 +35,7 @@ PIT_BINS: Final = 10
 
 @kernel
 def log_score(outcomes: Floats, run_time: float, limit: float) -> float:
-    """Return -ln of the probability of the outcome, in nats. The outcome is an end in this bin, or at the limit.
+    """Return -ln of the probability of the outcome, in nats: an end in the bin of `run_time`, or at the limit.
 
     A probability below `MIN_MASS` counts as `MIN_MASS`.
 
@@ -60,8 +60,8 @@ def _squared(height: float, slope: float, low: float, begin: float, end: float) 
 def crps(pieces: FloatTable, outcomes: Floats, run_time: float, limit: float) -> float:
     """Return the continuous ranked probability score in seconds: ∫ (F(t) - [t >= run time])² dt, F censored at `limit`.
 
-    It is the absolute error, generalised to distributions. The integral has a closed form on each piece, in which ln t
-    is uniform. O(pieces).
+    It is the absolute error, generalised to distributions. A row of `pieces` has the ends of a piece in seconds, and
+    its probability. Within a piece, ln t is uniform, so the integral has a closed form. O(pieces).
 
     >>> whole = np.array([[1.0, 1.8, 0.0], [1.8, 3.24, 1.0]])
     >>> round(crps(whole[:1], np.array([1.0, 0.0, 0.0]), 1.8, 1.8), 4)
@@ -130,8 +130,8 @@ class RunTimeDistributionScores:
     ) -> list[float] | None:
         """Add a prediction and the actual run time in seconds. Return the job's `pit_shares`.
 
-        A histogram without mass is not added, and None is returned. `outcomes` are the prediction's outcomes, if the
-        caller has them already.
+        A histogram without mass is not added, and None is returned. A request of None means no limit. `outcomes` are
+        the prediction's outcomes with this limit, if the caller has them already.
         """
         if outcomes is None and not any(prediction.histogram):
             return None

@@ -13,9 +13,10 @@ from shadowtime.shared.messages import RunTimeScores
 
 @kernel
 def add_errors(jobs: FloatTable, sums: Floats, errors: Integers) -> int:
-    """Add the errors of jobs, one after another, to `sums`, and count them by bin. Return how many jobs ran longer.
+    """Add the errors of jobs, one after another, to `sums`, and count them by bin in `errors`.
 
-    A row has a job's assumed time (predicted, else requested) and its run time, in seconds. O(jobs).
+    Return how many jobs ran longer than assumed. A row has a job's assumed time (predicted, else requested) and its run
+    time, in seconds. O(jobs).
     """
     longer = 0
     for job in range(len(jobs)):

@@ -193,7 +193,7 @@ class ExpectedStarts:
         """The median of the last known waits at submission, by waiting job."""
 
     def note_wait(self, wait: int) -> None:
-        """Note a wait that is known now, in seconds."""
+        """Add a wait that is known now, in seconds, to the last known waits."""
         self.last_waits.append(wait)
 
     def submit(self, job_number: int, bounds: Iterable[WaitBound]) -> None:
@@ -215,7 +215,10 @@ class ExpectedStarts:
     def reveal(
         self, job_number: int, queue: int | None, start: int, wait: int, forecast: int | None, bound: Bound | None
     ) -> None:
-        """Score the expected starts of a job once its start is known. It must be in `waiting`. Times in seconds."""
+        """Score the expected starts of a job once its start is known. The job must be in `waiting`. Times in seconds.
+
+        `forecast` is our forecast of the wait, and `bound` our bound on it; None if there is none.
+        """
         words, table = self.waiting.pop(job_number), self.tables.pop(job_number, ())
         usual = self.usual.pop(job_number, 0)
         for name in dict.fromkeys((None, queue)):

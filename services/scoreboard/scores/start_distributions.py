@@ -16,7 +16,8 @@ INTERVALS = ((0.5, 0.25, 0.75), (0.8, 0.1, 0.9), (0.95, 0.025, 0.975))
 def crps(masses: Iterable[tuple[float, int]], wait: int) -> float:
     """Return the continuous ranked probability score of point masses, in seconds: E|X - wait| - E|X - X'| / 2.
 
-    For a single mass, it is the absolute error. O(masses). The masses must be in ascending order of their seconds.
+    For a single mass, it is the absolute error. O(masses). `masses` are pairs of a probability and seconds, in
+    ascending order of the seconds.
 
     >>> crps([(1.0, 90)], 100), crps([(0.5, 60), (0.5, 600)], 60)
     (10.0, 135.0)
@@ -31,7 +32,7 @@ def crps(masses: Iterable[tuple[float, int]], wait: int) -> float:
 
 
 def rank_of(masses: Iterable[tuple[float, int]], wait: int) -> tuple[float, float]:
-    """Return the interval of the probability integral transform of a wait. Its ends differ if masses lie on the wait.
+    """Return both ends of the probability integral transform of a wait. They differ if a mass lies at the wait.
 
     >>> rank_of([(0.5, 60), (0.5, 600)], 60), rank_of([(0.5, 60), (0.5, 600)], 90)
     ((0.0, 0.5), (0.5, 0.5))

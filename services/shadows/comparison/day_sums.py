@@ -38,7 +38,7 @@ class DayAreas:
         self.level += change
 
     def upto(self, time: int) -> None:
-        """Integrate up to `time`. A time before that of an earlier call has no effect."""
+        """Integrate up to `time`. A time before that of an earlier call has no effect. The last `MAX_DAYS` are kept."""
         if self.until is None:
             self.until = time
         at = max(self.until, (time // DAY - MAX_DAYS) * DAY)
@@ -92,7 +92,7 @@ class DaySums:
         self._days: dict[int, dict[int, list[float]]] = {}
 
     def add(self, day: int, jobs: Sequence[ComparedJob]) -> None:
-        """Add all jobs of a day; O(jobs)."""
+        """Add all jobs of a day, which is counted from day 0 of the log; O(jobs)."""
         shapes = self._days.setdefault(day, {})
         for job in jobs:
             sums = shapes.setdefault(job.shape, [0] * len(PARTS))
@@ -104,7 +104,7 @@ class DaySums:
 
     @property
     def last(self) -> int | None:
-        """The latest day; None if there is none."""
+        """The day that was added last; None if there is none."""
         return next(reversed(self._days), None)
 
     def table(self) -> tuple[Sequence[int], Floats]:

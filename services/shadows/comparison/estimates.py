@@ -41,7 +41,8 @@ def estimate(
 ) -> Comparison:
     """Return the comparison as of second `horizon`; O(4,000 bootstrap draws of blocks of days).
 
-    `evidence` has the tests of waits and of slowdowns, `key` is the key of seeded random numbers.
+    `evidence` has the tests of waits and of slowdowns. `withdrawn` is the number of withdrawn jobs. `key` is the key of
+    seeded random numbers.
     """
     days, table = parts.sums.table()
     waiting = [Waits(jobs=len(waits), longest=max(waits, default=None)) for waits in open_days.waiting(horizon)]

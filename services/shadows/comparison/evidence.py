@@ -42,7 +42,7 @@ class Evidence:
         self.sooner: bool | None = None
 
     def add(self, day: int, over: float, jobs: float) -> None:
-        """Add the next day, which has `jobs` jobs. `over` is the sum of their differences, shadow less real."""
+        """Add the next day, which has `jobs` jobs. `over` is the sum of their differences: shadow minus real."""
         bet = day // BET_DAYS
         if self._bet is not None and bet != self._bet:
             self._settle((self._bet + 1) * BET_DAYS)

@@ -9,7 +9,7 @@ from shadowtime.shared.distributions import SHAPES
 from shadowtime.shared.statistics import WaitQuantiles
 
 ALL = len(SHAPES)
-"""Index that stands for all shapes together."""
+"""Index of the result of all shapes together."""
 
 MOVED = (0.25, 0.5, 0.75, 0.95)
 """Probabilities of the reported quantiles of the difference between the start times of a job."""
@@ -41,7 +41,7 @@ class ShapeExtremes:
             (self.later if later > 0 else self.sooner).add(abs(later))
 
     def medians(self, place: int) -> Sequence[float]:
-        """Return the median wait of a shape in the real cluster and in the shadow, at most the longest wait.
+        """Return the median waits of a shape in seconds, cluster and shadow. A median is at most the longest wait.
 
         >>> example = ShapeExtremes()
         >>> example.add(ComparedJob(0, 1, 60, (1_200, 0), None))

@@ -15,7 +15,10 @@ from shadowtime.shared.streaming import Settings, reading_later
 
 
 class Beside(FrozenModel):
-    """A shadow compared with the real cluster, with a verdict and notes. It has only the users with the most work."""
+    """A shadow compared with the real cluster, with a verdict and notes.
+
+    `compared` has only the users with the most work. `more_users` is the number of the others.
+    """
 
     run: str
     real: str
@@ -63,7 +66,7 @@ class LiveShadows:
         return Counter(shadow.cluster for shadow in await self._kept.shadows())
 
     async def twin(self, cluster: str) -> Twin:
-        """Return a cluster compared with its shadows.
+        """Return a cluster compared with its shadows. `cluster` may also be the name of a real run.
 
         Raises
         ------
@@ -102,6 +105,6 @@ def _longer(shadow: StoredShadow) -> float:
 
 @asynccontextmanager
 async def shadows_of(settings: Settings) -> AsyncIterator[LiveShadows]:
-    """Yield the shadows of the live page. Redis need not answer yet."""
+    """Yield the source of the live page's data on shadows. Redis need not answer yet."""
     async with reading_later(settings, STORE) as reader:
         yield LiveShadows(StoredShadowCache(reader))

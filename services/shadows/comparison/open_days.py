@@ -107,7 +107,7 @@ class OpenDays:
             job.starts[which] = time
 
     def ended(self, which: Which, number: int, time: int, run_time: int, processors: int) -> None:
-        """Record the final end of a job. An end later than `PATIENCE` after its wait began is ignored."""
+        """Record the final end of a job. An end more than `PATIENCE` seconds after the wait began is ignored."""
         job = self._job(number)
         if job is None or job.ended or time > job.since + PATIENCE:
             return
@@ -131,7 +131,7 @@ class OpenDays:
         return None if day is None else self._days[day][number]
 
     def over(self, horizon: int) -> Iterator[tuple[int, list[ComparedJob]]]:
-        """Yield the number and the jobs of each day that can be compared, and forget the day. O(jobs of these days)."""
+        """Yield and forget each day that can be compared at `horizon`: its number and jobs. O(jobs of these days)."""
         while self._days:
             day = min(self._days)
             end = (day + 1) * DAY
@@ -156,7 +156,7 @@ class OpenDays:
         return len(self._day_of)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the jobs of each day."""
+        """Return the first open day, and the jobs of each day as plain values."""
         days = [[day, [[number, *job.plain()] for number, job in jobs.items()]] for day, jobs in self._days.items()]
         return {"first": self.first, "days": days}
 

@@ -28,9 +28,9 @@ HOUR = 3_600
 class PairedLogs:
     """The pairing of both logs. The events of each log are applied in its own order; an event costs O(1).
 
-    Only jobs that are submitted after the takeover are compared, and the machines from then on. A held job counts as
-    withdrawn. It is added again when it is released. A job is left out if a previous job with the same number has not
-    ended on both machines.
+    Only jobs that are submitted from the takeover on are compared. Utilization is compared from the takeover on. A held
+    job counts as withdrawn. It is added again when it is released. A job is left out if a previous job with the same
+    number has not ended on both machines.
 
     `opened` is the first event of the cluster's log. `takes_over` is the time in seconds from which on the shadow
     decides.

@@ -37,7 +37,7 @@ class Started(FrozenModel):
 
 
 class ClassResult(FrozenModel):
-    """Waits and slowdowns of the jobs of a shape, or of all. Times in seconds; differences are shadow less real."""
+    """Waits and slowdowns of the jobs of a shape, or of all. Times in seconds; differences are shadow minus real."""
 
     shape: str
     jobs: int
@@ -53,7 +53,10 @@ class ClassResult(FrozenModel):
 
 
 class UserFares(FrozenModel):
-    """Waits of a user's jobs in seconds. `user` is None if unknown. `others` marks the sums of all other users."""
+    """Waits of a user's jobs in seconds. `user` is None if unknown. `others` marks the sums of all other users.
+
+    `work` is in processor-seconds. `sooner` and `later` are shares of the jobs.
+    """
 
     user: int | None
     others: bool
@@ -66,7 +69,7 @@ class UserFares(FrozenModel):
 
 
 class Real(FrozenModel):
-    """The second since which a difference is real, and whether the shadow is better; both are None if it is not yet.
+    """The second since which a difference is real, and whether the shadow is better; both are None before that.
 
     `evidence` is the capital of the bets as a multiple of the first capital. A difference is real at 20.
     """

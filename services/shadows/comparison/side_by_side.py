@@ -68,7 +68,7 @@ class SideBySide:
     def started(self, which: Which, job_number: int, time: int, processors: int | None = None) -> None:
         """Record a start. `processors` defaults to the request of a compared job.
 
-        A job that is not compared, as one that waited at the takeover, holds its `processors`, too.
+        A job that is not compared, such as a job that waited at the takeover, also holds `processors`.
         """
         self._days.started(which, job_number, time)
         if processors is None and job_number in self._asked:
@@ -102,7 +102,7 @@ class SideBySide:
         self._asked.pop(job_number, None)
 
     def at(self, time: int) -> None:
-        """Record the time up to which both logs are known. Add the days that can be compared now; O(their jobs)."""
+        """Record the time up to which both logs are known. Add the days that can be compared now. O(their jobs)."""
         self.horizon = time if self.horizon is None else max(time, self.horizon)
         for level in (*self._busy, self._machine):
             level.upto(self.horizon)
@@ -126,7 +126,10 @@ class SideBySide:
         self._busy[which].add(time, -self._held[which].pop(job_number, 0))
 
     def report(self, time: int, key: int = 0) -> Comparison:
-        """Return the comparison as of `time`. `key` is the key of seeded random numbers (`shared/chance.py`)."""
+        """Return the comparison as of `time`, or of the last `at` if that is earlier.
+
+        `key` is the key of seeded random numbers (`shared/chance.py`).
+        """
         horizon = time if self.horizon is None else min(time, self.horizon)
         parts = Parts(self._sums, self._extremes, self._users, self._busy, self._machine)
         evidence = self._wait, self._slowdown

@@ -19,7 +19,10 @@ STORE = "shadow"
 
 
 class StoredShadow(NamedTuple):
-    """A stored shadow: its run, the cluster, the real run, the policy's name, and the comparison."""
+    """A stored shadow: its run, the cluster, the real run, the policy's name, and the comparison.
+
+    `unix_start` is the Unix second of the log's second 0.
+    """
 
     run: str
     cluster: str
@@ -36,7 +39,7 @@ class StoredShadow(NamedTuple):
 def none_of(cluster: str, every: Sequence[StoredShadow]) -> str:
     """Return the error message for a cluster without shadows. It names the clusters that have shadows."""
     known = truncate(", ".join(sorted({shadow.cluster for shadow in every}))) if every else "none"
-    return f"cluster {quote(cluster)} has no shadow; clusters with one: {known}; start one with shadowtime shadow"
+    return f"cluster {quote(cluster)} has no shadow; clusters with shadows: {known}; start one with shadowtime shadow"
 
 
 def read(run: str, snapshot: bytes | None) -> StoredShadow:
@@ -88,7 +91,7 @@ class StoredShadowCache:
     async def shadows(self) -> Sequence[StoredShadow]:
         """Return the readable shadows, in the order of `RunReader.names`.
 
-        Raise `StoreError` if Redis cannot be used.
+        Raise `StoreError` if Redis could not be used at the last read.
         """
         if self._looking is None or (self._looking.done() and asyncio.get_running_loop().time() >= self._rested):
             self._looking = asyncio.create_task(self._look())

@@ -13,7 +13,7 @@ SHAPES_MEAN = "long: more than 1 h requested; wide: more than 8 processors; chan
 
 
 def verdict(compared: Comparison, unix_start: int) -> str | None:
-    """Return how much shorter or longer waits are in the shadow, and since when this is real; None if unknown."""
+    """Return in words how waits differ in the shadow, and since when the difference is real; None if unknown."""
     if compared.all is None or compared.all.wait_change is None:
         return None
     change, facts = compared.all.wait_change, compared.wait_real
@@ -75,9 +75,8 @@ MAX_USERS_SHOWN = 20
 def known_up_to(compared: Comparison, unix_start: int, now: float | None) -> Iterator[str]:
     """Yield up to when a comparison is known, and how long before the Unix time `now` that was.
 
-    Yield nothing if `now` or the comparison's horizon is None.
-
-    A shadow that lags is known only up to an earlier time than the cluster.
+    Yield nothing if `now` or the comparison's horizon is None. A shadow that lags is known only up to an earlier time
+    than the cluster.
     """
     if compared.horizon is not None and now is not None:
         ago = max(0.0, now - unix_start - compared.horizon)
@@ -95,8 +94,9 @@ def tables(
 ) -> Iterator[FittedTable]:
     """Yield a table for each shadow beside the real cluster, on the same jobs, with the verdict as notes.
 
-    `name_of` returns the name of a user from the number. With it, each shadow also has a table of users. `now` is the
-    Unix time for a followed cluster; None for any other.
+    `name_of` returns the name of a user from the number. With it, each shadow also has a table of users. With
+    `classes`, each shadow also has a table of the shapes of jobs. `now` is the Unix time for a followed cluster; None
+    for any other.
     """
     for name, compared in shadows.items():
         conclusion = verdict(compared, unix_start)

@@ -10,7 +10,7 @@ MAX_USERS = 500
 """Maximum number of users with separate sums. Beyond it, the user with the least work so far joins the others."""
 
 OTHERS = -2
-"""Number that stands for all other users together. -1 stands for an unknown user."""
+"""Number of all other users together. -1 is the number of an unknown user."""
 
 JOBS, WORK, REAL_WAIT, SHADOW_WAIT, REAL_LONGEST, SHADOW_LONGEST, SOONER, LATER = range(8)
 

@@ -91,7 +91,7 @@ class ShadowCollector(Collector):
 def health_of(followers: Sequence[Follower]) -> tuple[bool, dict[str, Any]]:
     """Return whether all shadows are healthy, and the content of the health page.
 
-    A shadow that has failed, or that has waited long for one job, is not healthy. The page has the reason.
+    A shadow that has failed, or has waited for one job for `LONG` seconds, is not healthy. The page has the reason.
     """
     shadows: dict[str, dict[str, Any]] = {}
     for follower in followers:
@@ -106,7 +106,7 @@ def health_of(followers: Sequence[Follower]) -> tuple[bool, dict[str, Any]]:
 
 
 def waits(shadow: ShadowSource) -> str | None:
-    """Return the job for which an exact shadow has waited for at least `LONG` seconds, in words; None if none."""
+    """Return in words for which job an exact shadow has waited for at least `LONG` seconds; None if there is none."""
     waiting = shadow.twin.waits_for if shadow.met else None
     if waiting is None or (seconds := shadow.twin.horizon - waiting[1]) < LONG:
         return None

@@ -24,7 +24,7 @@ async def play(shadows: Sequence[ShadowOptions]) -> None:
     SettingsError
         If the settings of a shadow are invalid.
     BusError, StoreError
-        If Kafka or Redis do not answer at the start.
+        If Kafka or Redis does not answer at the start.
     """
     settings = shadows[0].of.settings
 
@@ -44,7 +44,10 @@ async def play(shadows: Sequence[ShadowOptions]) -> None:
 
 
 async def known(store: RedisStore, run: str) -> ClusterOpened | None:
-    """Return the opening event of a stored shadow; None for a new shadow. Raise `FollowError` if it was altered."""
+    """Return the opening event of a stored shadow; None for a new shadow.
+
+    Raise `FollowError` if the stored state is not what a shadow has written.
+    """
     try:
         saved = await store.load(run)
     except StateAltered as error:

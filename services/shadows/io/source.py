@@ -75,7 +75,7 @@ async def beginning_of(
 
 
 async def read_from(consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition, int]) -> None:
-    """Let a consumer read from the given offsets. Raise `FollowError` if a topic no longer has the record there."""
+    """Assign partitions to a consumer, each from its offset on. Raise `FollowError` if the record there was deleted."""
     consumer.assign(list(offsets))
     for place, offset in offsets.items():
         if (await consumer.beginning_offsets([place]))[place] > offset > 0:
@@ -162,7 +162,7 @@ class ShadowSource:
         return Opening(first.processors, first.pools, first.unix_start, first.time, self.twin.takes_over or None)
 
     async def first_event(self) -> ClusterOpened:
-        """Return the opening event of the real run. Errors are those of `meet`."""
+        """Return the opening event of the real run. It raises the errors of `meet`."""
         first, _, _ = await self._beginning(to_the_end=False)
         return first
 
@@ -184,13 +184,13 @@ class ShadowSource:
 
     @property
     def _unanswered(self) -> bool:
-        """Whether answers of the stages are missing up to the last scheduling point. The takeover needs predictions."""
+        """Whether answers up to the last scheduling point are missing. From the takeover on, they are needed."""
         return self.twin.decides and self._answered < self._point
 
     def next_instant(self) -> Sequence[Event]:
         """Return the events of the next instant, without the events that the log has already.
 
-        Raise `FollowError` if the log has another event in the place of one of these.
+        Raise `FollowError` if the log has another event than the shadow emits.
         """
         fresh = []
         for event in self.twin.next_instant():
@@ -247,7 +247,10 @@ class ShadowSource:
         if envelope.sequence <= self._last_sequence:
             return
         if envelope.sequence > self._last_sequence + 1:
-            raise FollowError(f"the log of run {quote(self.of.real)} has a gap after sequence {self._last_sequence}")
+            raise FollowError(
+                f"the log of run {quote(self.of.real)} has a gap: expected sequence {self._last_sequence + 1} next, "
+                f"found {envelope.sequence}; shadow another run: --of NAME"
+            )
         self._last_sequence = envelope.sequence
         self.load.answers += 1
         self.twin.receive(envelope.event)
@@ -262,7 +265,10 @@ class ShadowSource:
             return
         self._answered, event = envelope.sequence, envelope.event
         if isinstance(event, Rejected):
-            raise FollowError(f"event {envelope.sequence} of run {quote(envelope.run)} was rejected: {event.reason}")
+            raise FollowError(
+                f"event {envelope.sequence} of run {quote(envelope.run)} was rejected: {event.reason}; "
+                "start a new shadow: --name NAME"
+            )
         if envelope.run_time is not None and isinstance(event, JobSubmitted):
             self.twin.predict(event.job_number, envelope.run_time.point)
         if isinstance(event, Decided) and envelope.sequence == self._point and self.twin.deciding:
@@ -315,8 +321,10 @@ class ShadowSource:
         """
         mine: dict[str, str | bool] = {"real": self.of.real, "exact": self.of.exact}
         if {name: state[name] for name in mine} != mine:
-            played = f"beside {state['real']}{', exact' if state['exact'] else ''}"
-            raise FollowError(f"run {quote(self.of.run)} exists already, {played}; choose another --name")
+            kind = "an exact shadow" if state["exact"] else "a shadow"
+            raise FollowError(
+                f"run {quote(self.of.run)} exists already as {kind} of {quote(state['real'])}; choose another --name"
+            )
         self._forget()
         self._begin(ClusterOpened.model_validate(state["first"]), state["takes_over"])
         self._last_sequence, self._real_offset = state["heard"]

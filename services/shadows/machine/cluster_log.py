@@ -30,7 +30,7 @@ class Actual:
     """The jobs of a cluster that are not over on the cluster, or not done in the shadow.
 
     A job number has several lives if a job is submitted again before the previous life is done in the shadow. Memory is
-    bounded by the jobs of this class. An event costs O(1).
+    O(lives that are not forgotten). An event costs O(1).
     """
 
     def __init__(self, lives: Iterable[ShadowJob] = ()) -> None:

@@ -23,11 +23,13 @@ from shadowtime.shared.messages import (
 from shadowtime.shared.stages import new_request
 
 REACHING = CapacityChanged, JobSubmitted, JobWithdrawn, JobChanged
-"""Events of the cluster that also happen in a shadow. Starts and ends of jobs are not among them."""
+"""Events of the cluster that also happen in a shadow. Starts, suspensions and ends of jobs are not among them."""
 
 
 def without_site_reason(event: Event) -> Event | None:
-    """Return an event without the cluster's reason for the wait, as the shadow has others. None if nothing is left.
+    """Return an event without the cluster's reason for the wait; None if the event has nothing else.
+
+    In the shadow, the job may wait for another reason.
 
     >>> without_site_reason(JobChanged(time=0, job_number=1, site_reason="Priority")) is None
     True

@@ -102,7 +102,7 @@ class PendingEvents:
 
 
 class TwinMachine:
-    """A shadow's machine, sans-I/O. Its input is the log of the cluster; its output is the log of the shadow.
+    """A shadow's machine, without I/O. Its input is the log of the cluster; its output is the log of the shadow.
 
     An instant costs O(running jobs).
 
@@ -198,7 +198,7 @@ class TwinMachine:
             mirror_cluster_event(self._machine, event, life)
             self.actual.forget_if_over(life)
 
-        return [] if isinstance(event, JobExpected | ClusterClosed) else [event]  # a shadow is closed by itself
+        return [] if isinstance(event, JobExpected | ClusterClosed) else [event]  # a shadow emits its own end
 
     def predict(self, job_number: int, seconds: float) -> None:
         """Record the predicted run time, in seconds, of a job that waits in the shadow."""
@@ -206,7 +206,7 @@ class TwinMachine:
             life.predicted = seconds
 
     def next_time(self) -> int | None:
-        """Return the time of the next instant. Return None if it is not known yet, or if a decision is pending."""
+        """Return the time of the next instant. Return None if the time is not known yet, or a decision is pending."""
         if self._caused:
             return self._caused[0].time
         if self.deciding or self.closed or not self.decides:

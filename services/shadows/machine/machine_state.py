@@ -18,8 +18,9 @@ class MachineState:
     """The waiting and the running jobs of a shadow, by number.
 
     A job that is suspended, or presumed to be over, is among the running jobs. Such a job holds its memory and GPUs,
-    but no processors. A shadow by predictions lends the pool the memory and the GPUs of each job without processors, by
-    type. An exact shadow does so only for jobs that are given up. Otherwise such jobs could block the pool for ever.
+    but no processors. A shadow that uses predictions lends the pool the memory and the GPUs, by type, of each job
+    without processors. An exact shadow does so only for jobs that are given up. Otherwise such jobs could block the
+    pool for ever.
     """
 
     def __init__(self, opened: ClusterOpened) -> None:
@@ -53,9 +54,9 @@ class MachineState:
         return event
 
     def lend(self, now: int, *, exact: bool) -> Iterator[CapacityChanged]:
-        """Lend each pool the memory and GPUs of its jobs without processors. Yield changes. O(running).
+        """Lend each pool the memory and GPUs of its jobs without processors. Yield changes of capacity. O(running).
 
-        An `exact` shadow lends those of the jobs that are given up.
+        An `exact` shadow lends only the memory and GPUs of jobs that are given up.
         """
         lent = self._nothing_lent()
         for life in self.running.values():
@@ -104,9 +105,9 @@ class MachineState:
         return self._resources.started(execution.job, execution.started())
 
     def place(self, life: ShadowJob, gpu_types: Sequence[GpuType] | None = None) -> None:
-        """Move a waiting job to the running jobs. It takes `life.on` processors, and its requested memory and GPUs.
+        """Move a waiting job to the running jobs. It takes `life.on` processors, and the requested memory and GPUs.
 
-        `gpu_types` are its GPUs by type, if they are stated.
+        `gpu_types` are the GPUs of the job by type, if they are known.
         """
         number = life.job.job_number
         self.running[number] = self.waiting.pop(number)
@@ -165,9 +166,9 @@ class MachineState:
         return (life for life in self.running.values() if not life.given_up and life.known_end(now) is None)
 
     def waits_for(self, now: int) -> ShadowJob | None:
-        """Return the job that started first in the shadow, of those that have not started on the cluster, or None.
+        """Return the job that started first in the shadow, among jobs that have not started on the cluster; or None.
 
-        Jobs with a known end and jobs that were given up do not count.
+        Jobs whose end is known at `now`, and jobs that were given up, do not count.
         """
         waiting = (life for life in self._unknown(now) if life.started is None and life.start is not None)
         return min(waiting, key=lambda life: (life.start or 0, life.job.job_number), default=None)

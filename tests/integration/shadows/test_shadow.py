@@ -59,7 +59,7 @@ def test_a_shadow_from_now_on_tells_what_happened_and_goes_on_by_itself(workers:
         (["--policy", "esy"], "unknown policy"),
         (["--cluster", "other", "--policy", "easy"], "is of cluster 'bundled', not of 'other'"),
         (["--since", "noon", "--policy", "easy"], "noon"),
-        (["--exact", "--name", "later", "--policy", "best"], "exists already, beside bundled/easy"),
+        (["--exact", "--name", "later", "--policy", "best"], "exists already as a shadow of 'bundled/easy'"),
         (["--name", "later", "--policy", "best", "--seed", "3"], "other settings"),
     ],
 )

@@ -41,7 +41,7 @@ def test_it_tells_what_shadows_keep(tmp_path: Path) -> None:
     with Redis(tmp_path / "redis") as redis:
         none = twin(redis.url, "kth")
         assert none.returncode == 2
-        assert "cluster 'kth' has no shadow; clusters with one: none" in none.stderr
+        assert "cluster 'kth' has no shadow; clusters with shadows: none" in none.stderr
         asyncio.run(keep(redis.url, "kth/live/shadow/best", stored(100)))
         told = twin(redis.url, "kth", "--users", "--classes")
         assert told.returncode == 0, told.stderr
@@ -56,4 +56,4 @@ def test_it_tells_what_shadows_keep(tmp_path: Path) -> None:
         assert re.search(r"^alice +33 ", named, re.MULTILINE), named
         users = json.loads(twin(redis.url, "kth/live", "--json").stdout)["users"]
         assert (users["7"], users["9"]) == ("alice", "9")
-        assert "clusters with one: kth" in twin(redis.url, "ctc").stderr
+        assert "clusters with shadows: kth" in twin(redis.url, "ctc").stderr

@@ -96,7 +96,7 @@ def test_a_taken_port_is_told_with_the_remedy() -> None:
         taken.listen()
         told = doctor().stdout
     assert line_of(told, "ports of shadowtime stack up", "6080")[0] == "-"
-    assert "--live-port names another" in told
+    assert "choose another with --live-port" in told
 
 
 def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Systemd units: what is in them, and what is refused."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -47,6 +49,30 @@ def test_two_clusters_have_ports_of_their_own() -> None:
     assert "--web-port=6064\n" in texts["shadowtime-follow-b-c.service"]
 
 
+def test_no_two_units_have_the_same_port() -> None:
+    many = replace(PLAN, workers=8)
+    follows, shadows = ["slurm --cluster a", "slurm --cluster b"], ["--cluster a --policy best"]
+    texts = Units(many, "o1", PREFIX, follows=follows, shadows=shadows).texts()
+    ports = re.findall(r"--(?:web-)?port=(\d+)", "".join(texts.values()))
+    assert "ask --serve --port=6090\n" in texts["shadowtime-ask.service"]
+    assert len(set(ports)) == len(ports)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"redis_port": 6090}, "redis and ask cannot both listen on 127.0.0.1:6090; change a port"),
+        ({"live_port": 6065}, "live and follow-a cannot both listen on 127.0.0.1:6065; change a port"),
+        ({"web_port": 6060}, "metrics and follow-a cannot both listen on 127.0.0.1:6065; change a port"),
+    ],
+)
+def test_the_port_of_a_process_beside_the_stack_is_refused(changed: dict[str, Any], message: str) -> None:
+    plan = replace(PLAN, **changed)
+    units = Units(plan, "o1", PREFIX, follows=["slurm --cluster a"], shadows=["--cluster a --policy best"])
+    with pytest.raises(ServerError, match=message):
+        units.texts()
+
+
 @pytest.mark.parametrize(
     ("follows", "message"),
     [
@@ -55,7 +81,7 @@ def test_two_clusters_have_ports_of_their_own() -> None:
         (["slurm --cluster a --cluster b"], "found it 2 times"),
         (["slurm --cluster 'a"], "No closing quotation"),
         (["slurm --cluster a", "pbs --cluster a"], "two --follow have the same cluster"),
-        (["slurm --cluster a --run 'x\ny'"], "cannot hold a line break"),
+        (["slurm --cluster a --run 'x\ny'"], "cannot contain a line break"),
         ([f"slurm --cluster {name}" for name in "abcde"], "expected at most 4"),
     ],
 )

@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from shadowtime.services.follower.cluster.observation import LifeKey
@@ -127,6 +128,14 @@ def test_an_answer_that_does_not_come_is_not_waited_for(answer: bytes | None) ->
     with pytest.raises(FollowError, match=r"^/slurm/v0\.0\.38/jobs"):
         asked(answers(answer), ask_jobs, {"timeout": 0.5})
     assert time.monotonic() - began < 10
+
+
+def test_an_answer_has_all_the_time_of_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aiohttp.client, "DEFAULT_TIMEOUT", aiohttp.ClientTimeout(total=0.2))
+    began = time.monotonic()
+    with pytest.raises(FollowError, match=r"was not answered in 0\.8 s; increase --timeout"):
+        asked(answers(None), ask_jobs, {"timeout": 0.8})
+    assert time.monotonic() - began >= 0.8
 
 
 @pytest.mark.parametrize(

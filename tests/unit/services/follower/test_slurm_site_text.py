@@ -165,7 +165,7 @@ def test_priorities_that_are_none_are_first_come_first_served(pools: Path) -> No
         ({"partitions": "PartitionName=batch Nodes=n1\n"}, "PartitionName=batch has no PriorityJobFactor"),
         ({"qos": "normal|0\n"}, "expected Name,Priority,UsageFactor"),
         ({"qos": "normal|high|1\n"}, "priority of QOS of Slurm: expected a whole number, found 'high'"),
-        ({"qos": "normal|0|nan\n"}, "usage factor of QOS: expected a number from 0 on, found 'nan'"),
+        ({"qos": "normal|0|nan\n"}, "usage factor of QOS: expected a number of at least 0, found 'nan'"),
         ({"usage": "bio|user5|many\n"}, "usage of sshare of Slurm: expected a whole number, found 'many'"),
         ({"partitions": PARTITIONS.replace("PriorityTier=3", "PriorityTier=x")}, "PriorityTier of Slurm: expected"),
         ({"config": CONFIG.replace("20000", "2e4")}, "PriorityWeightFairShare of Slurm: expected a whole number"),

@@ -92,7 +92,7 @@ def test_a_cluster_beside_its_shadows() -> None:
         assert (len(best.compared.users), best.more_users) == (MAX_USERS_SHOWN, 30 - MAX_USERS_SHOWN)
         (new,) = (await shadows.twin("ctc")).shadows
         assert (new.verdict, new.compared.all) == (None, None)
-        with pytest.raises(Unanswerable, match="cluster 'none' has no shadow; clusters with one: ctc, kth") as caught:
+        with pytest.raises(Unanswerable, match="'none' has no shadow; clusters with shadows: ctc, kth") as caught:
             await shadows.twin("none")
         assert caught.value.status == 404
 
