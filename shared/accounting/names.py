@@ -21,7 +21,7 @@ KINDS = {
 """Kinds of names, with the field of a job that holds the number."""
 
 POOL, REQUEUED = "pool", "requeued"
-"""Further kinds of entries that a follower stores: the pool of a partition; the job of a life, by its number."""
+"""Further kinds of entries that a follower stores: the pool of each partition, and the job of each life's number."""
 
 DIGITS = 16
 """Hexadecimal digits of a hidden name."""
@@ -84,7 +84,7 @@ class Names:
 
 
 def read_names(path: Path | None, key_file: Path | None) -> Names:
-    """Return the names of a stored mapping; no names if the file does not exist. More names can be added.
+    """Return the names of a stored mapping; no names if `path` is None or does not exist. More names can be added.
 
     Raise `TraceError` if the mapping is invalid or has another key, or the key cannot be read or is too short. The
     message names the file.

@@ -30,10 +30,10 @@ TYPES = ("gpu_type", "gpu_got")
 class Reading:
     """The user's options for reading a file.
 
-    `columns` has the names of a table's columns by our names of fields. The paths are the files of the pools, of the
-    mapping of names, and of the key that hides names. `lenient` accepts any share of odd rows. `fields` are the
-    fields of a file without a header. `cluster` is the only cluster whose jobs are read. `date_format` is as in
-    `strptime`.
+    `columns` has the names of a table's columns by our names of fields. `time_zone` is that of dates without one; None
+    means UTC. The paths are the files of the pools, of the mapping of names, and of the key that hides names. `lenient`
+    accepts any share of odd rows. `fields` are the fields of a file without a header. `delimiter` is None if the file
+    shows it. `cluster` is the only cluster whose jobs are read. `date_format` is as in `strptime`.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)

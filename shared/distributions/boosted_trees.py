@@ -74,7 +74,10 @@ class Trees(NamedTuple):
 
 
 def asked(nodes: FloatTable, roots: Integers) -> Trees:
-    """Return the trees of a table of nodes, shape (nodes, 4), as `Trees`. Each tree has at most 64 leaves."""
+    """Return the trees of a table of nodes, shape (nodes, 4), as `Trees`. `roots` has the root node of each tree.
+
+    Each tree has at most 64 leaves.
+    """
     questions: list[tuple[int, float, int, int]] = []
     leaves: list[float] = []
     begins: list[int] = []
@@ -287,12 +290,15 @@ class Regrowth:
         return growth.trees
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the counts, and those of the trees that are being grown."""
+        """Return the state as plain values: counts of the present trees, and of the trees that are being grown."""
         growth = None if self._pending is None else [*self._pending[:2], self._pending[2].steps]
         return {"counts": [self.grown, self._period], "growth": growth}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore the state that `snapshot` returned. Restore the outcomes before. `state` may have other keys, too."""
+        """Restore the state that `snapshot` returned. `state` may have other keys, too.
+
+        Restore the outcomes first, because trees are grown from them.
+        """
         self.grown, self._period = state["counts"]
         self._pending = None
         if state["growth"] is not None:

@@ -43,7 +43,7 @@ def bin_of(run_time: float) -> int:
 def mean_run_time(masses: Floats, limit: float) -> float:
     """Return the mean run time in seconds of jobs that end at `limit` at the latest. The limit may be infinite.
 
-    The masses need not add up to 1. O(bins).
+    The masses need not add up to 1, but must not all be 0. O(bins).
 
     >>> round(mean_run_time(np.array([0.0, 0.0, 1.0]), np.inf), 2)
     2.45

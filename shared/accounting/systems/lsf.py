@@ -28,8 +28,8 @@ TERMINATED = {
 }
 """Status by the reason of termination (`exitInfo`, `TERM_*` of lsbatch.h). All other reasons are failures."""
 
-# Places of fields. A list of hosts follows the first ones, and three fields after the status another part of fixed
-# length. Its places count from the field behind the command.
+# Places of fields. The first part of a record has a fixed length. Lists of hosts follow, then status, host factor, job
+# name and command. The places of the last part count from the field behind the command.
 EVENT_TIME, JOB, PROCESSORS, SUBMIT, BEGIN, START, USER, QUEUE, ASKED_HOSTS = 2, 3, 6, 7, 8, 10, 11, 12, 22
 PROJECT, MAX_PROCESSORS, TASK, EXIT_INFO, EXTENSIONS = 20, 22, 25, 34, 49
 

@@ -129,7 +129,7 @@ class _TextFile:
 
 
 class _ArrowTable:
-    """A table in batches of columns. `batches` returns them anew at each call."""
+    """A table in batches of columns. `batches` yields the table from its beginning, at most so many rows at a time."""
 
     def __init__(
         self, path: Path, names: Sequence[str], batches: "Callable[[int], Iterator[pyarrow.RecordBatch]]"

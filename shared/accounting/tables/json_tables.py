@@ -65,7 +65,7 @@ class JsonLinesTable:
 class JsonTable:
     """A list of objects, alone or the only list in an object, or the output of pandas with any `orient`.
 
-    The keys of objects within an object are job numbers, unless the objects have some.
+    If each row is an object within an object, its key is its job number, unless the row states one.
     """
 
     delimiter = ""

@@ -290,7 +290,7 @@ def test_jobs_that_sacct_cuts_off_at_its_window_are_noted(tmp_path: Path) -> Non
     assert trace.left_out["still waiting"] == (1, "job 3, line 5")
     cut = [note.partition(":")[0] for note in trace.notes if "run it without -T" in note]
     assert cut == [
-        "2 jobs that wait or run have an end, which is ignored; if it is from -T",
+        "2 jobs that wait or run have an end, which is ignored; perhaps it is from -T",
         "1 rows start when another row of their submission ends, and count as further lives",
     ]
 
