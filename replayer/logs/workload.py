@@ -316,7 +316,7 @@ def selected(
         "never started": left & (not has_more),
         "run time not positive": (run_time < (0 if has_more else 1)) & ~left,
         "no request": (requested_time <= 0) & (not keeps_all),
-        f"longer than {MAX_DURATION} s": np.maximum(run_time, bounded) > MAX_DURATION // 2,
+        f"longer than {MAX_DURATION // 2} s": np.maximum(run_time, bounded) > MAX_DURATION // 2,
     }
     for name in ("memory", "gpus"):
         if pools is not None and name in logged:

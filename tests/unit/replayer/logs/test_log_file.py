@@ -10,6 +10,7 @@ import pytest
 import shadowtime.replayer.commands.replay as replayer_main
 from shadowtime.replayer.logs import swf
 from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.workload import prepare
 from shadowtime.shared.accounting import text_file as log_file
 from shadowtime.shared.accounting.text_file import lines_of
 from shadowtime.shared.bounds import MAX_DURATION, MAX_LINE_LENGTH, MAX_TIME
@@ -104,6 +105,13 @@ HOSTILE = {
     "number": ([row(2**53 + 2)], "line 2: field 1 is 9007199254740994, beyond"),
     "digits": ([row(1).replace(" 60 ", " " + "9" * 400 + " ")], "line 2: field 4 is 9999"),
 }
+
+
+def test_the_reason_states_from_which_length_on_jobs_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text("; MaxProcs: 100\n" + row(1, run=HALF, request=60) + row(2, run=HALF + 1, request=60))
+    workload = prepare(read_swf(path))
+    assert (len(workload), workload.skipped) == (1, {f"longer than {HALF} s": 1})
 
 
 def refused(arguments: Sequence[object], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
