@@ -61,8 +61,8 @@ def read(path: Path, reading: Reading) -> Trace:
             run_time = _run_time(profiles, name)
             if run_time is None:
                 kind = profiles.get(name)
-                what = str(kind.get("type")) if isinstance(kind, dict) else "that does not exist"
-                rows.leave_out(f"with a profile {quote(what)}, which has no run time", record.line)
+                what = f"of type {quote(str(kind.get('type')))}" if isinstance(kind, dict) else "that is missing"
+                rows.leave_out(f"with a profile {what}, which has no run time", record.line)
             else:
                 rows.add(_job(record.values, run_time, rows.unused_number()))
         except ValueError as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 from shadowtime.replayer.logs.other_formats.standard_rows import StandardRows
 from shadowtime.replayer.logs.swf import FIELDS
 from shadowtime.replayer.logs.trace import Trace
-from shadowtime.shared.accounting import UNKNOWN, Reading, first_lines, numbered_lines
+from shadowtime.shared.accounting import DATED, UNKNOWN, Reading, first_lines, numbered_lines
 from shadowtime.shared.quoting import quote
 
 NAME = "Grid Workload Format"
@@ -22,8 +22,6 @@ COLUMNS = 29
 LEAST_COLUMNS = 19
 """Fields up to the structure of the job. Some traces end there."""
 
-DATED = 10**8
-"""Limit below which times are seconds of the log, not Unix times."""
 
 _SIZE = re.compile(r"#\s*(?:MaxProcs|Processors|CPUs)\s*:\s*([0-9]{1,9})\b", re.IGNORECASE | re.ASCII)
 _HEADING = re.compile(rb"#.*(?:Grid Workloads? (?:Format|Archive)|JobID\s+SubmitTime)", re.IGNORECASE)
