@@ -19,7 +19,7 @@ BATCH = 200
 """Maximum number of messages that are sent together."""
 
 UNCONFIRMED = 20
-"""Number of unconfirmed deliveries from which `flush` waits for confirmation."""
+"""Number of unconfirmed deliveries from which on `flush` waits for their confirmation."""
 
 CLOSED = b"ClusterClosed"
 """Event kind of the last envelope of a run, as in the message bytes."""
@@ -44,7 +44,7 @@ class KafkaRun:
         self._under_way: list[Awaitable[object]] = []
 
     async def connect(self) -> None:
-        """Connect, and seek to the beginning of this run's answers. Retry if Kafka becomes unavailable meanwhile.
+        """Connect, and seek to the beginning of this run's answers. Retry for `connect_seconds` while Kafka fails.
 
         Raises
         ------

@@ -37,6 +37,8 @@ class StreamedReplay:
         Name of the run. The run is resumed if it is in the Kafka log.
     starts_only
         Whether the policy's decision is empty if no job fits, so that the replay may run ahead.
+    pace
+        The pace of published events in real time; None for as fast as possible.
     """
 
     def __init__(

@@ -119,20 +119,20 @@ class Pace:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         if not MIN_FACTOR <= factor < float("inf"):
-            raise SettingsError(f"speed {factor}: expected `max` or a factor above 0 (at least {MIN_FACTOR})")
+            raise SettingsError(f"speed {factor}: expected `max` or a finite factor of at least {MIN_FACTOR}")
         self._factor = factor
         self._clock = clock
         self._sleep = sleep
         self._began: float | None = None
 
     def wait_for(self, elapsed: float) -> None:
-        """Return when `elapsed` seconds of trace time are due, counted from the first call."""
+        """Sleep until `elapsed`, an instant in seconds of trace time, is due. The instant of the first call is due."""
         ahead = self.ahead(elapsed)
         if ahead > 0:
             self._sleep(ahead)
 
     def ahead(self, elapsed: float) -> float:
-        """Return the real seconds until `elapsed` seconds of trace time are due; negative if late."""
+        """Return the real seconds until `elapsed`, an instant of trace time, is due; negative if it is late."""
         now = self._clock()
         if self._began is None:
             self._began = now - elapsed / self._factor

@@ -37,19 +37,20 @@ from shadowtime.shared.quoting import quote
 _WHOLE = re.compile(r"[0-9]{1,15}\.0\Z")
 
 MOST_SHARE = 0.5
-"""Share of jobs that run longer than their limits, or have other impossible times. Above it, the unit is in doubt."""
+"""Maximum share of jobs that run longer than their limits, or have other impossible times. Beyond it, the unit of times
+is in doubt."""
 
 MOST_YEARS = 50
-"""Years over which nine tenths of a log may be submitted."""
+"""Nine tenths of a log must have been submitted within fewer years than this."""
 
 FEW = 5
 """Minimum number of jobs for a check of shares."""
 
 MANY = 20
-"""Minimum number of jobs from which on it is no accident that all were submitted on the hour."""
+"""Minimum number of jobs for which it is no accident that all were submitted at a full or half hour."""
 
 GRACE = 120
-"""Seconds that a job may run beyond its limit without a doubt about the unit; at most the limit again."""
+"""Seconds that a job may run beyond its limit, but not beyond twice its limit, before the unit is in doubt."""
 
 
 def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, parts: MachineParts | None) -> Trace:
@@ -59,7 +60,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
     (`own_numbers`). Each task of an array, and each part of a heterogeneous job, also becomes a separate job. Unusable
     rows are left out and counted by reason, with the first example.
 
-    Raise `TraceError` if no row is left.
+    Raise `TraceError` if no row is left, most times are impossible, or one of several clusters must be chosen.
     """
     lives = in_order_of_time(rows, Instants(zone_of(reading.time_zone)))
     _refuse_impossible(name, rows, lives)

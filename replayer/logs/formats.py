@@ -29,7 +29,7 @@ from shadowtime.shared.quoting import quote
 class LogFormat(Protocol):
     """A log format. Most formats are modules. `docs/plugins.md` explains how another distribution adds one.
 
-    `NAME` is what messages call the format.
+    `NAME` is the name of the format in messages.
     """
 
     NAME: str
@@ -234,7 +234,7 @@ def _fault(loaded: object, _: str) -> str | None:
 
 
 def _unread(path: Path) -> str | None:
-    """Return what a file is that no format accepts, and what to do; None if nobody knows."""
+    """Return the kind of a file that no format accepts, and what to do; None if it may be SWF."""
     head = beginning_of(path)
     for beginning, what in UNREAD.items():
         if head.lstrip().startswith(beginning):

@@ -25,8 +25,8 @@ COLUMNS = ("job_number", "submit_time", "start_time", "processors")
 def read_starts(path: Path, workload: Workload) -> Integers:
     """Return the start time of each job of a workload from a file, in seconds, in the order of the workload.
 
-    Raise `TraceError` if the file cannot be read, or has other jobs or other submit times. Also if a job starts before
-    its submission, or more processors are in use than the machine has. The error names the first such job.
+    Raise `TraceError` if the file cannot be read, has other jobs or other submit times, starts a job before its
+    submission, or uses no processors for a job or more than the machine has. The error names the first such job.
     """
     rows = _swf(path) if path.name.endswith((".swf", ".swf.gz")) else _table(path)
     columns = workload.columns

@@ -70,8 +70,8 @@ def read_swf(path: str | os.PathLike[str], *, lenient: bool = False) -> Trace:
         Every job of the log, sorted by submit time and job number. Fractions of a second are cut off. A line that is
         neither a comment nor 18 numbers, or that repeats a job number, is odd: it is left out and counted.
 
-    Raise `TraceError` if the file cannot be read, holds no job, or too many lines are odd. The error names the file,
-    the line and the fault.
+    Raise `TraceError` if the file cannot be read, has no job, or too many lines are odd. The error names the file, the
+    line and the fault.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def require_few_odd(path: Path, odd: OddRows, jobs: int, *, lenient: bool) -> No
 def read_pieces(path: Path, header: dict[str, str], odd: OddRows) -> Iterator[SwfBlock]:
     """Yield the jobs of a log in blocks of several thousand, in the order of the file.
 
-    Add comments to `header`, and lines that are neither comments nor jobs to `odd`.
+    Add the first value of each `; Key: value` to `header`, and lines that are neither comments nor jobs to `odd`.
 
     Raise `TraceError` if the file cannot be read, or its header is too large.
     """
@@ -366,7 +366,7 @@ def _fault_of(row: bytes) -> str | None:
 def _unique(lines: Integers, table: Integers, odd: OddRows) -> Integers:
     """Return the rows of the jobs whose number is neither negative nor repeated. All other rows count as odd.
 
-    All other code identifies a job by its number.
+    They must be unique, since all other code identifies a job by its number.
     """
     numbers = table[:, 0]
     different, order = np.unique(numbers, return_index=True)

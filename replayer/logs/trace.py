@@ -84,7 +84,9 @@ def trace_name(path: Path) -> str:
 
 
 def size_note(trace: Trace, processors: int | None, options: str) -> str | None:
-    """Return a note on the size of the machine, if the log does not state it; None if there is nothing to say.
+    """Return a note if the log does not state the size of the machine, and `processors` is None or too small.
+
+    Otherwise return None.
 
     Parameters
     ----------

@@ -133,7 +133,8 @@ def prepare(
         and jobs without a request are kept (Smith 1999, section 3). This looks ahead. Jobs of unknown queue form one
         queue. In a log without any request, `actual` keeps all jobs, too.
     sizes : {"requested", "allocated"}
-        Whether a job takes the processors that it requested or those that it got. If one is unknown, it is the other.
+        Whether a job gets the processors that it requested or those that it got. If one number is unknown, the other
+        is used.
     limit : int, optional
         Keep this many jobs, the earliest submitted.
     load : float
@@ -184,7 +185,7 @@ def of_rows(workload: Workload, rows: Integers | Flags | slice) -> Workload:
 
 
 MIN_LOAD, MAX_LOAD = 0.01, 100.0
-"""Bounds of the factor that submissions are compressed by."""
+"""Bounds of the factor by which the gaps between submissions are divided."""
 
 
 def at_load(workload: Workload, load: float, *, recorded: bool = False) -> Workload:

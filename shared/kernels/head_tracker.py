@@ -48,9 +48,9 @@ class TrackedHeads(NamedTuple):
     ready, hopeless
         Whether the head is ready, or never will be: all counted jobs have ended, and it is still not ready.
     ready_after
-        Seconds from the attempt until the head was ready.
+        Seconds from the attempt until the head was ready; `NOT_READY` before.
     extra
-        Processors released by then, beyond those that the head needs.
+        Processors released by then, beyond those that the head needs; negative before.
     """
 
     id: Integers
@@ -105,7 +105,7 @@ class HeadTracker:
         self.counted_from.pop(job_number, None)
 
     def end(self, time: int, job_number: int, processors: int) -> None:
-        """Release the processors of a job."""
+        """Release the processors of a counted job that ends at `time`, in seconds."""
         if time > self.last_end:
             self.mark_ready()
         self.last_end, self.marked = time, False

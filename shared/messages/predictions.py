@@ -130,9 +130,10 @@ class RunTimePrediction(FrozenModel):
     def of(
         cls, masses: Masses, requested_time: int | None, observations: int, state: int | None = None
     ) -> "RunTimePrediction":
-        """Return the prediction that a distribution over bins makes for a job with this request.
+        """Return the prediction that a distribution over bins makes for a job with this request, in seconds.
 
-        The point is the mean run time of such a job, ended at its request.
+        The point is the mean run time of such a job, ended at its request; None means no request. The masses must not
+        all be 0.
 
         >>> import numpy as np
         >>> RunTimePrediction.of(np.array([0.0, 0.0, 1.0, 0.0]), 3600, 5).histogram
@@ -215,9 +216,9 @@ WITHOUT_CONFIDENCE = ("conformal", "futures")
 
 
 class WaitBound(FrozenModel):
-    """With `confidence`, at least a share `quantile` of such jobs wait no longer than `bound`.
+    """With `confidence`, at least a share `quantile` of the jobs of a group wait no longer than `bound`.
 
-    Where waits are bounded from below, at most a share `quantile` of such jobs wait no longer than `lower`. With both,
+    Where waits are bounded from below, at most a share `quantile` of these jobs wait no longer than `lower`. With both,
     the quantile lies between the two with `confidence`.
 
     Parameters

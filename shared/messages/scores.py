@@ -116,7 +116,7 @@ class RunTimeScores(FrozenModel):
 
 
 class WorkloadErrors(FrozenModel):
-    """The errors of many predictions of each job: their number, and the mean in seconds and of the mean run time."""
+    """The errors of many predictions of each job: the mean in seconds, and as a share of the mean run time."""
 
     predictions: Count
     mean_absolute_error: Finite | None = None
@@ -256,7 +256,7 @@ class PairedStartScores(FrozenModel):
     """Our own forecast at submission beside the site's first and last forecast, for exactly the same jobs.
 
     Two naive forecasts, also made at submission, stand beside them: a start at once, and the median of the last 100
-    waits that were known. They are None in scores of before they were made.
+    waits that were known. They are None in scores of older versions.
     """
 
     first: StartErrorScores
@@ -282,7 +282,7 @@ class StartProbabilityScores(FrozenModel):
 
 
 class ExpectedStartScores(FrozenModel):
-    """The accuracy of the site's own first and last forecasts, for the started jobs of a queue; None for all queues.
+    """The accuracy of the site's own first and last forecasts, for the started jobs of a queue; `queue` None for all.
 
     `paired` covers only the jobs that also had our forecast; None if there were none. `bounded` counts the jobs that
     had a bound on their wait. The next three fields are about these jobs: `bound_coverage` is the share with a wait

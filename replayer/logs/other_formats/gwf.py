@@ -12,15 +12,15 @@ from shadowtime.shared.quoting import quote
 NAME = "Grid Workload Format"
 
 NUMBERS = FIELDS[:11]
-"""The first fields are those of the Standard Workload Format, numbers from 0 on or -1."""
+"""The first fields, which are those of the Standard Workload Format: numbers from 0 on, or -1."""
 
 NAMES = FIELDS[11:16]
-"""Then follow the names of user, group, executable, queue and partition."""
+"""The next fields: names of user, group, executable, queue and partition."""
 
 COLUMNS = 29
 
 LEAST_COLUMNS = 19
-"""Fields up to the structure of the job. Some traces end there."""
+"""Number of fields before the structure of the job. The lines of some traces end there."""
 
 
 _SIZE = re.compile(r"#\s*(?:MaxProcs|Processors|CPUs)\s*:\s*([0-9]{1,9})\b", re.IGNORECASE | re.ASCII)
@@ -75,7 +75,7 @@ def read(path: Path, reading: Reading) -> Trace:
 
 def _job(fields: list[str]) -> dict[str, int]:
     if len(fields) < LEAST_COLUMNS:
-        raise ValueError(f"{len(fields)} fields; a job has {COLUMNS}")
+        raise ValueError(f"expected {COLUMNS} fields, or at least {LEAST_COLUMNS}, found {len(fields)}")
     for at, text in enumerate(fields[: len(NUMBERS)], 1):
         if not _NUMBER.match(text):
             raise ValueError(f"field {at} is {quote(text)}, not a number")

@@ -125,7 +125,7 @@ def test_a_repeated_job_of_the_grid_is_odd(tmp_path: Path) -> None:
     assert trace.name == "log"
     count, example = trace.left_out["unreadable"]
     assert (count, example.partition(": ")[0]) == (1, f"line {len(JOBS) + 3}")
-    assert f"job number {JOBS[0].number} again" in example
+    assert f"job number {JOBS[0].number} is repeated" in example
 
 
 # Plug-ins
