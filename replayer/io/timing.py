@@ -20,12 +20,12 @@ class Clocks:
         Kernel.first_call_within = self._stopped
 
     def now(self) -> tuple[float, float]:
-        """Return the time on both clocks."""
+        """Return wall time and CPU time in seconds, without the times in which kernels were loaded."""
         wall, cpu = self._stood
         return time.perf_counter() - wall, time.process_time() - cpu
 
     def since(self, began: tuple[float, float]) -> tuple[float, float]:
-        """Return the time passed on both clocks since `began`."""
+        """Return the seconds passed on both clocks since `began`, a result of `now`."""
         wall, cpu = self.now()
         return wall - began[0], cpu - began[1]
 
@@ -88,7 +88,7 @@ class _Measured(StageHandler):
         self._within.restore(state)
 
 
-# Real time: slow a replay down so that trace time runs at a factor of wall time.
+# Real time: slow a replay down so that trace time passes `factor` times as fast as wall time.
 
 MIN_FACTOR = 1e-3
 
@@ -126,7 +126,7 @@ class Pace:
         self._began: float | None = None
 
     def wait_for(self, elapsed: float) -> None:
-        """Sleep until `elapsed`, an instant in seconds of trace time, is due. The instant of the first call is due."""
+        """Sleep until `elapsed`, an instant in seconds of trace time, is due. The first call returns at once."""
         ahead = self.ahead(elapsed)
         if ahead > 0:
             self._sleep(ahead)

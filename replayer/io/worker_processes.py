@@ -53,7 +53,7 @@ def in_processes(
     tick: Callable[[], None] | None = None,
     counters: Counters | None = None,
 ) -> Generator[tuple[Item, Outcome], None, None]:
-    """Do the work on each item in a process, and yield each item with its outcome as soon as it is done.
+    """Do the work on each item, in at most `processes` processes. Yield each item with its outcome once it is done.
 
     Each process has its own executor. Therefore an error can name the item of a process that dies. `named` returns the
     name of an item for errors. While the generator waits, it calls `tick` at least ten times a second; `tick` may raise

@@ -58,7 +58,8 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
 
     A job waits from the time at which it is eligible. Each life becomes a separate job, with a number of its own
     (`own_numbers`). Each task of an array, and each part of a heterogeneous job, also becomes a separate job. Unusable
-    rows are left out and counted by reason, with the first example.
+    rows are left out and counted by reason, with the first example. New names of users, accounts and so on are added to
+    `names`. If `parts` is None, the machine has no pools.
 
     Raise `TraceError` if no row is left, most times are impossible, or one of several clusters must be chosen.
     """
@@ -165,8 +166,8 @@ def _numbered(kind: str, rows: AccountingRows, order: Integers, names: Names) ->
 def _numbers(rows: AccountingRows) -> tuple[Integers, dict[int, str], Flags]:
     """Return the number of each row's job, the ids of jobs by number, and which rows are steps of jobs.
 
-    An id that is no number gets a number above all others, in order of appearance. `17.0` is a step where there is a
-    job `17`, else a job.
+    An id that is no number gets a number above all others, in order of appearance. `17.0` is a step if there is a job
+    `17`, else a job.
     """
     numbers = rows.column("job_number")
     if not rows.has("job_id"):
@@ -215,7 +216,7 @@ def _add_note(rows: AccountingRows, places: Integers, what: str) -> None:
 
 
 def _note_rounded_submissions(rows: AccountingRows, lives: Lives, kept: Flags) -> None:
-    """Add a note if all jobs were submitted at a full or half hour, as dates alone are, but did not start so."""
+    """Add a note if all jobs were submitted at a full or half hour, such as midnight, but most started at others."""
     ran = kept & lives.started & (lives.submit >= DATED)
     rounded, started = (instants[ran] % (HOUR // 2) == 0 for instants in (lives.submit, lives.start))
     if ran.sum() >= MANY and rounded.all() and not started.mean() > MOST_SHARE:
@@ -226,7 +227,7 @@ def _note_rounded_submissions(rows: AccountingRows, lives: Lives, kept: Flags) -
 
 
 def _refuse_impossible(name: str, rows: AccountingRows, lives: Lives) -> None:
-    """Raise `TraceError` if most times are impossible: by an unstated unit, or by a wrong time zone or column."""
+    """Raise `TraceError` if most times are impossible, because of an unstated unit or a wrong time zone or column."""
     stated = "state the unit, such as --columns {}=COLUMN:min (or ns, us, ms, s, h, d)"
     submit = lives.submit[lives.submit != UNKNOWN]
     if "submit" in rows.open_units and len(submit):
@@ -343,7 +344,7 @@ def _types_of_gpus(
     rows: AccountingRows, pool: Integers, parts: MachineParts, more: dict[str, Integers]
 ) -> tuple[str, ...]:
     """Add the columns of `TYPES` for jobs in pools with several types, and return their texts."""
-    typed = np.array([*(bool(place.types) for place in parts.pools), False])[pool]  # UNKNOWN is the last
+    typed = np.array([*(bool(place.types) for place in parts.pools), False])[pool]  # UNKNOWN selects the last
     known: dict[str, int] = {}
     for name in TYPES if typed.any() else ():
         words = rows.words(name)

@@ -39,8 +39,8 @@ def with_sizes(trace: Trace) -> Trace:
     """Return a log in the Standard Workload Format with the sizes that it lacks.
 
     A log without the size of any job is a log of serial jobs: each has one processor, and a note says so. A log without
-    the size of its machine has the machine that its jobs filled. A size that the header states, but not as a number,
-    stays unknown.
+    the size of its machine gets the maximum number of processors in use (`peak_of`). A size that the header states, but
+    not as a number, stays unknown.
     """
     table, header, notes = trace.table, dict(trace.header), list(trace.notes)
     columns = dict(zip(FIELDS, table.T, strict=True))

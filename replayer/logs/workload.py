@@ -222,7 +222,7 @@ def at_load(workload: Workload, load: float, *, recorded: bool = False) -> Workl
 
 
 def processors_of_jobs(columns: Mapping[str, Integers], sizes: Sizes) -> Integers:
-    """Return the processors of each job: the requested or the allocated ones if known, else the others.
+    """Return the processors of each job: those that `sizes` names if they are known, else the others.
 
     >>> columns = {"requested_processors": np.array([64, -1]), "allocated_processors": np.array([256, 4])}
     >>> processors_of_jobs(columns, "requested").tolist(), processors_of_jobs(columns, "allocated").tolist()
@@ -293,7 +293,7 @@ def selected(
     options = ("oversized", oversized, Oversized), ("requests", requests, Requests), ("sizes", sizes, Sizes)
     for option, value, known in options:
         if value not in get_args(known):
-            raise SettingsError(f"{option} {value!r}: not one of {', '.join(get_args(known))}")
+            raise SettingsError(f"{option} {value!r}: expected one of {', '.join(get_args(known))}")
 
     if limit is not None and limit <= 0:
         raise SettingsError(f"jobs {limit}: a replay needs at least 1")
@@ -387,7 +387,7 @@ def rewritten(
 
 
 def longest_of_queue(queue_numbers: Integers, run_times: Integers, rows: Integers) -> Integers:
-    """Return for each job the longest run time, in seconds, of the jobs of its queue among `rows`.
+    """Return for each job the longest run time, in seconds, of the jobs of its queue among `rows`; 0 if there is none.
 
     >>> longest_of_queue(np.array([1, 2, 1, 1]), np.array([5, 7, 60, 90]), np.array([0, 1, 2])).tolist()
     [60, 7, 60, 60]

@@ -114,7 +114,7 @@ class Instants:
         """
         if (number := whole_number(text)) is not None and not self._of_digits:
             return self.of_number(number)
-        if len(text) == 19 and self.date_format is None:  # a date by far the most often, and so without a zone
+        if len(text) == 19 and self.date_format is None:  # mostly a date; it has no time zone
             clock, hour = _CLOCK.get(text[14:]), self._hour(text[:13])
             if clock is not None and hour is not None and text[13] == ":":
                 self.without_zone += 1

@@ -184,6 +184,6 @@ def own_numbers(
     again = np.flatnonzero(life > 0)
     before, later = lives.end[rows[again - 1]], rows[again]
     others = lives.started[later] & (lives.start[later] < before)
-    several = np.isin(numbers[later], numbers[later[others]])  # then none of them is surely a life of another
+    several = np.isin(numbers[later], numbers[later[others]])  # which of them are lives of one job is unknown
     since[later] = np.where(several, since[later], np.maximum(since[later], before))
     return own, later[others]

@@ -109,7 +109,7 @@ def read_parts(path: Path) -> MachineParts:
         raise TraceError(f"{path}: expected [[pool]] tables (TOML) or output of scontrol show node: {why}") from error
 
     if not 0 < len(parts.pools) <= MAX_POOLS:
-        raise TraceError(f"{path}: {len(parts.pools)} pools; a machine has 1 to {MAX_POOLS}")
+        raise TraceError(f"{path}: found {len(parts.pools)} pools; a machine has 1 to {MAX_POOLS}")
     return parts
 
 

@@ -59,7 +59,7 @@ class Names:
         self.of: dict[str, dict[str, int]] = {kind: {} for kind in KINDS}
 
     def numbers(self, kind: str, names: Sequence[str]) -> Integers:
-        """Return the number of each name, -1 for an empty name. A new name gets the next number."""
+        """Return the number of each name of a kind in `KINDS`; -1 for an empty one. A new name gets the next number."""
         known = self.of[kind]
         return np.array(
             [known.setdefault(self.shown(kind, name), len(known) + 1) if name else -1 for name in names],
@@ -108,7 +108,7 @@ def read_names(path: Path | None, key_file: Path | None) -> Names:
         raise TraceError(f"{path}: not a mapping of names: expected names and numbers for {', '.join(KINDS)}")
     if check != names.key_check and any(stored.values()):
         other = "without a key" if check is None else "with a key" if key_file is None else "with another key"
-        raise TraceError(f"{path} was written {other}; choose another file for --names")
+        raise TraceError(f"{path} was written {other}; use it in the same way, or name another file with --names")
     names.of |= stored
     return names
 

@@ -172,11 +172,11 @@ def _facts_of(
         submit = known.queued
     eligible = _instant(asked, "etime")
     if any(0 <= instant < _FIRST_SECOND for instant in (submit, eligible, start, ended)):
-        raise ValueError(f"job {quote(job)} has a time that is not a Unix time")
+        raise ValueError(f"job {quote(job)} has a time before 1973, which is not a Unix time")
     exit_status = attributes.get("Exit_status", "")
     code = int(exit_status) if _EXIT.match(exit_status) else None
     hosts, request = asked.get("exec_host", ""), _requested(*map(asked.get, OF_REQUESTS))
-    ncpus = _whole(asked, "Resource_List.ncpus")  # of PBS, with the defaults of what `select` does not state
+    ncpus = _whole(asked, "Resource_List.ncpus")  # PBS adds its defaults to what `select` states
     numbers = {
         "job_number": number_of(*numbered(job)),
         "submit": submit,

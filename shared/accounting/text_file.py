@@ -74,7 +74,7 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
         longest = max(map(len, lines), default=0)
         if max(longest, len(left)) > MAX_LINE_LENGTH:
             number = next((n for n, line in enumerate(lines, 1) if len(line) > MAX_LINE_LENGTH), len(lines) + 1)
-            raise TraceError(f"{path}, line {before + number}: a line of a log has at most {MAX_LINE_LENGTH:,} bytes")
+            raise TraceError(f"{path}, line {before + number}: longer than the maximum of {MAX_LINE_LENGTH:,} bytes")
         before += len(lines)
         if before > MAX_LINES:
             raise TraceError(f"{path}, line {MAX_LINES + 1}: a log has at most {MAX_LINES:,} lines; split it")
@@ -156,7 +156,7 @@ def kept(path: Path) -> Iterator[tuple[Path, str]]:
                 while piece := pipe.read(PIECE):
                     total += len(piece)
                     if total > MAX_LOG_SIZE:
-                        raise TraceError(f"{name}: a log has at most {MAX_LOG_SIZE:,} bytes")
+                        raise TraceError(f"{name}: a log has at most {MAX_LOG_SIZE:,} bytes; split it")
                     file.write(piece)
         except OSError as error:
             raise TraceError(f"{name}: cannot be read: {error.strerror}") from error
@@ -172,7 +172,7 @@ def whole_contents(path: Path, limit: int) -> bytes:
     for piece in contents_of(path):
         total += len(piece)
         if total > limit:
-            raise TraceError(f"{path}: larger than {limit:,} bytes, unpacked; split it")
+            raise TraceError(f"{path}: expected at most {limit:,} bytes, unpacked; split it")
         pieces.append(piece)
     return b"".join(pieces)
 
@@ -214,7 +214,7 @@ def contents_of(path: Path, piece_size: int | None = None) -> Iterator[bytes]:
         for piece in _pieces_of(part, piece_size or PIECE):
             total += len(piece)
             if total > MAX_LOG_SIZE:
-                raise TraceError(f"{path}: a log has at most {MAX_LOG_SIZE:,} bytes, unpacked")
+                raise TraceError(f"{path}: a log has at most {MAX_LOG_SIZE:,} bytes, unpacked; split it")
             yield piece
 
 
@@ -351,5 +351,5 @@ class _Unpacker(io.RawIOBase):
         read = self._file.read(PACKED_PIECE)
         self._packed += len(read)
         if self._packed > MAX_LOG_SIZE:
-            raise TraceError(f"a packed log has at most {MAX_LOG_SIZE:,} bytes")
+            raise TraceError(f"a packed log has at most {MAX_LOG_SIZE:,} bytes; split it")
         return read

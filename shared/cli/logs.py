@@ -12,7 +12,7 @@ FIELDS = ("stage", "run", "sequence", "partition", "offset")
 
 
 class StructuredFormatter(logging.Formatter):
-    """Formatter of log records that adds those of `FIELDS` that were passed as `extra`."""
+    """Formatter of log records that adds those of `FIELDS` that were passed as `extra`, and `stage` to each record."""
 
     def __init__(self, *, json: bool, stage: str | None = None) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")

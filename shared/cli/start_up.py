@@ -31,7 +31,7 @@ PLAIN = str.maketrans(
 def write_on_any_terminal() -> None:
     """Make standard output and error accept every text, even if a stream is closed or its encoding lacks characters."""
     sys.stdout, sys.stderr = (
-        open(os.devnull, "w") if stream is None else stream  # noqa: SIM115  # as long as the process
+        open(os.devnull, "w") if stream is None else stream  # noqa: SIM115  # open as long as the process
         for stream in (sys.stdout, sys.stderr)
     )
     if not os.environ.get("COLUMNS", "").strip("0"):  # the terminal's width is unknown; rich would show nothing at 0

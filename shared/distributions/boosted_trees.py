@@ -259,7 +259,7 @@ class Regrowth:
     Parameters
     ----------
     days, fewest
-        Length of a period, and the fewest outcomes on which trees are grown.
+        Length of a period in days, and the fewest outcomes on which trees are grown.
     begin
         Called with `count` and `steps`, returns the growth of trees on the first `count` outcomes, after so many steps.
     """

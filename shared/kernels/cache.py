@@ -181,7 +181,7 @@ class KernelCache(FunctionCache):
         try:
             self._impl.locator.ensure_cache_path()
             check_private(file.parent)
-            readers = file.parent.stat().st_mode & 0o044  # all who may look into the folder
+            readers = file.parent.stat().st_mode & 0o044  # users who may list the folder may read the file
             write_private(file, sha256(payload).digest() + payload, mode=0o600 | readers)
         except UntrustedFile as error:
             _warn_once(f"compiled kernels are not stored, and are compiled in each process: {error}")

@@ -90,7 +90,7 @@ OfBounds = AtMost(MAX_BOUNDS)
 
 
 class ClusterOpened(FrozenModel):
-    """A run begins: one cluster under one set of settings. Always sequence 0.
+    """A run begins: one cluster under one set of settings. Its sequence number is always 0.
 
     `policy`, `runtime`, `adjustment` and `wait_bound` are SPECs with every key spelled out, so that a stage needs
     nothing but the log to do its work. `unix_start` is the Unix time of second 0 of the cluster's own time line. The

@@ -76,7 +76,7 @@ Histogram = Annotated[tuple[Probability, ...], AtMost(BINS), AfterValidator(_add
 
 
 def published(masses: Masses) -> tuple[float, ...]:
-    """Return a distribution over bins as a message has it: rounded, without zeros at its end.
+    """Return a distribution over bins in the form of a message: rounded, without zeros at its end.
 
     >>> import numpy as np
     >>> published(np.array([0.0, 1 / 3, 2 / 3, 0.0]))

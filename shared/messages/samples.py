@@ -38,10 +38,10 @@ class Sample(FrozenModel):
 
 
 def label(value: str) -> str:
-    """Return the label for a name that somebody else chose.
+    """Return the label for a name from outside; `-` for an empty name.
 
-    A character with a meaning in PromQL, HTML, a shell or a terminal becomes `_`. So tools that do not escape the name
-    can put it into a query or a page. A long name is cut.
+    A character with a meaning in PromQL, HTML, a shell or a terminal becomes `_`. Therefore tools that do not escape
+    the name can put it into a query or a page. A long name is cut.
 
     >>> label("kth"), label('"}<b>'), label(""), len(label("x" * 1_000))
     ('kth', '___b_', '-', 200)

@@ -44,7 +44,7 @@ def read(path: Path, reading: Reading) -> Trace:
     The run time of a job is the delay of its profile. A profile that states work in place of time has no run time:
     it depends on the simulated machine. Its jobs are left out. A job without a walltime has no limit.
 
-    Raise `TraceError` if the file cannot be read, has no job, or too many damaged ones.
+    Raise `TraceError` if the file cannot be read, has no job, or has too many damaged jobs.
 
     References
     ----------

@@ -43,7 +43,7 @@ def _is_job(line: bytes) -> bool:
 def read(path: Path, reading: Reading) -> Trace:
     """Return the jobs of the log. Names are numbered in order of appearance.
 
-    Raise `TraceError` if the file cannot be read, has no job, or too many odd lines.
+    Raise `TraceError` if the file cannot be read, has no job, or has too many odd lines.
 
     References
     ----------

@@ -34,7 +34,7 @@ BASE = {"PENDING", "RUNNING", "SUSPENDED", *STATES} - set(FLAGS)
 
 
 def plain(value: Any) -> Any:
-    """Return a number of either version; None if it is not set. Other values are returned unchanged.
+    """Return a number of either version; `UNLIMITED` if it is infinite, None if it is not set; other values unchanged.
 
     >>> plain({"set": True, "infinite": False, "number": 5}), plain({"set": False, "infinite": True, "number": 0})
     (5, 'UNLIMITED')

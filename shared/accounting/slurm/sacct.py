@@ -266,7 +266,7 @@ def _is_rest(text: str) -> bool:
 
 
 def _read_answer(path: Path, taken: "SacctColumns") -> None:
-    """Take the jobs of the output of `sacct --json`."""
+    """Add the jobs of the output of `sacct --json` to `taken`."""
     jobs = jobs_in(path)
     taken.require(FIELDS, [])
     clusters = [job.get("cluster") or "" for job in jobs]
@@ -319,7 +319,7 @@ class SacctColumns:
         mapping = dict(self._reading.columns)
         for name, text in mapping.items():
             column, colon, unit = text.partition(":")
-            if text not in names and column.lower() in spelled:  # names are spelled as sacct does
+            if text not in names and column.lower() in spelled:  # a user may spell fields in any case
                 mapping[name] = spelled[column.lower()] + colon + unit
         try:
             self._mapped = resolved(mapping, names)
@@ -606,7 +606,7 @@ def _held_nothing(kept: "_Kept", allocated: Integers, at_once: Flags) -> Flags:
 
 
 def _memory_and_gpus(kept: "_Kept", processors: Integers, nodes: Integers) -> tuple[Integers, Integers]:
-    """Return memory in MiB and GPUs from the trackable resources (TRES); of a row without them, from older fields."""
+    """Return memory in MiB and GPUs from the trackable resources (TRES), or from older fields for rows without TRES."""
     had = kept.numbers("AllocTRES", len) > 0
     memory, gpus = (np.where(had, *(kept.numbers(name, parse) for name in TRES)) for parse in (memory_held, gpus_held))
     listed = had | (kept.numbers("ReqTRES", len) > 0)

@@ -148,7 +148,7 @@ def _read(path: Path, file: TableFile, reading: Reading) -> AccountingRows:
     for block in file.blocks(table.is_row, table.rows.odd, table.wanted):
         table.take(block)
     if not (table.begun or table.rows.odd.count):
-        raise TraceError(f"{path}: the table has no rows")
+        raise TraceError(f"{path}: the table has no rows; expected one for each job")
     return table.finish()
 
 
@@ -200,7 +200,7 @@ class _Table:
 
     def _resolved(self, there: Sequence[str], mapping: Mapping[str, str]) -> dict[str, Mapped]:
         if twice := {column for column in there if there.count(column) > 1}:
-            raise TraceError(f"{self.path}: several columns are called {quote(min(twice))}{self._hint}")
+            raise TraceError(f"{self.path}: several columns are called {quote(min(twice))}; rename them{self._hint}")
         try:
             return resolved(mapping, there)
         except SettingsError as error:
@@ -210,7 +210,7 @@ class _Table:
         """Return the columns by our names. Names without a column are absent."""
         spelled = {column.lower(): column for column in reversed(there)} | {column: column for column in there}
         ours = {name: Mapped(spelled.get(name) or spelled.get(OTHERWISE.get(name, name), name)) for name in NAMES}
-        if ours["cluster"] in self._stated.values():  # the clusters are the partitions, for example
+        if ours["cluster"] in self._stated.values():  # the user has mapped it to another name
             del ours["cluster"]
         ours |= self._stated
         return {name: mapped for name, mapped in ours.items() if mapped.column and mapped.column in there}
