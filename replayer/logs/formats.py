@@ -86,7 +86,7 @@ UNREAD = {
 """For the first bytes of a file that cannot be read: its format, and what to do."""
 
 NO_TABLES = tuple(beginning for beginning in UNREAD if beginning == beginning.strip() != b"ORC")
-"""Beginnings of files that are no tables, even if their first line has a comma. `ORCID` and `ID ` may begin one."""
+"""Beginnings of files that are no tables, even if their first line has a comma. `ORCID` or `ID ` may begin a table."""
 
 OF_QUEUE = {"job_state", "job_resources"}
 """Keys of the waiting and running jobs that squeue and slurmrestd print in JSON."""

@@ -14,7 +14,7 @@ from shadowtime.shared.cluster import KILLED, RESIZED
 from shadowtime.shared.kernels import Flags, Integers
 
 DATED = 10**8
-"""Limit below which times are seconds since the begin of the log, not Unix times. `convert` writes such logs."""
+"""Limit below which times are seconds since the start of the log, not Unix times. `convert` writes such logs."""
 
 NO_INSTANTS = 2**31 - 1, 2**32 - 2, 2**32 - 1
 """The last numbers of 32 bits, which programs write for no time."""

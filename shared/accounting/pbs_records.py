@@ -38,7 +38,7 @@ OF_REQUESTS = tuple(f"Resource_List.{name}" for name in ("nodes", "neednodes", "
 """Attributes with the size that a job requests."""
 
 DELETED = {"D", "A", "K"}
-"""Types of records of jobs that a person or the server deleted, waiting or running. A running job then also ends."""
+"""Types of records of jobs that a person or the server deleted. A job that ran also has a record of its end."""
 
 HANDLED = {"Q", "S", "E", "R", "M"} | DELETED
 """Types of records that are read."""

@@ -1,6 +1,6 @@
 """The lines of a log, plain or compressed, with any kind of line end. A log is read `PIECE` bytes at a time.
 
-A folder is the log that its files make in the order of their names, such as accounting with a file for each day.
+A folder is read as one log: all its files in the order of their paths, such as accounting with a file for each day.
 """
 
 import bz2

@@ -40,7 +40,7 @@ class Kernel:
     """
 
     first_call_within: ClassVar[Callable[[], AbstractContextManager[object]]] = nullcontext
-    """Context manager around the loading or compilation at a first call; for measurements."""
+    """Returns the context of the loading or compilation at a first call; for measurements."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)

@@ -50,7 +50,7 @@ Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Time = Annotated[float, Field(ge=0, le=MAX_DURATION, allow_inf_nan=False)]
 
 DIGITS = 6
-"""Decimals to which a published probability is rounded: a log of 200,000 jobs carries many."""
+"""Decimals to which a published probability is rounded, because a log of 200,000 jobs contains many."""
 
 OFF = 0.01
 """Tolerance of the sum of probabilities around 1: more than the error of rounding."""

@@ -10,7 +10,7 @@ Figure = tuple[Name, Annotated[tuple[Name, ...], AtMost(MAX_LABELS)], Finite]
 """Name of a metric of `shared.metric_names`, the values of its labels in their order, and a number."""
 
 MAX_LABEL_LENGTH = MAX_NAME_LENGTH
-"""Characters; a longer value of a label is cut."""
+"""Maximum number of characters of a label; a longer one is cut."""
 
 MEANINGFUL = frozenset("\"'`\\$<>&{}")
 
