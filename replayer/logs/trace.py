@@ -83,9 +83,7 @@ def trace_name(path: Path) -> str:
 
 
 def size_note(trace: Trace, processors: int | None, options: str) -> str | None:
-    """Return a note if the log does not state the size of the machine, and `processors` is None or too small.
-
-    Otherwise return None.
+    """Return a note if the log does not state the size of the machine and `processors` is None or too small, else None.
 
     Parameters
     ----------

@@ -74,10 +74,7 @@ class Trees(NamedTuple):
 
 
 def asked(nodes: FloatTable, roots: Integers) -> Trees:
-    """Return the trees of a table of nodes, shape (nodes, 4), as `Trees`. `roots` has the root node of each tree.
-
-    Each tree has at most 64 leaves.
-    """
+    """Return trees of at most 64 leaves from a table of nodes, shape (nodes, 4). `roots` has the root of each tree."""
     questions: list[tuple[int, float, int, int]] = []
     leaves: list[float] = []
     begins: list[int] = []
@@ -295,10 +292,7 @@ class Regrowth:
         return {"counts": [self.grown, self._period], "growth": growth}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore the state that `snapshot` returned. `state` may have other keys, too.
-
-        Restore the outcomes first, because trees are grown from them.
-        """
+        """Restore the state of `snapshot`, after the outcomes, from which trees are grown. Other keys are ignored."""
         self.grown, self._period = state["counts"]
         self._pending = None
         if state["growth"] is not None:

@@ -31,18 +31,8 @@ KNOWN = {
         *FREE_TEXT,
         *("AllocNodes", "AssocID", "Cluster", "Constraints", "ConsumedEnergy", "ConsumedEnergyRaw", "CPUTime"),
         *("CPUTimeRAW", "DBIndex", "DerivedExitCode", "Elapsed", "ExitCode", "Flags", "GID", "Group", "Layout"),
-        *(
-            "MaxRSS",
-            "McsLabel",
-            "NCPUS",
-            "NTasks",
-            "Planned",
-            "PlannedCPU",
-            "PlannedCPURAW",
-            "Priority",
-            "QOSRAW",
-            "QOSREQ",
-        ),
+        *("MaxRSS", "McsLabel", "NCPUS", "NTasks", "Planned", "PlannedCPU", "PlannedCPURAW", "Priority", "QOSRAW"),
+        "QOSREQ",
         *("ReqGRES", "ReqMem", "ReqNodes", "Reservation", "ReservationId", "Reserved", "Restarts", "SystemCPU"),
         *("Timelimit", "TotalCPU", "TRESUsageInAve", "UID", "UserCPU", "WCKey", "WCKeyID"),
     )
@@ -51,21 +41,8 @@ KNOWN = {
 
 XDMOD = (
     *("JobID", "JobIDRaw", "Cluster", "Partition", "QOS", "Account", "Group", "GID", "User", "UID", "Submit"),
-    *(
-        "Eligible",
-        "Start",
-        "End",
-        "Elapsed",
-        "ExitCode",
-        "State",
-        "NNodes",
-        "NCPUS",
-        "ReqCPUS",
-        "ReqMem",
-        "ReqTRES",
-        "AllocTRES",
-    ),
-    *("Timelimit", "NodeList", "JobName"),
+    *("Eligible", "Start", "End", "Elapsed", "ExitCode", "State", "NNodes", "NCPUS", "ReqCPUS", "ReqMem", "ReqTRES"),
+    *("AllocTRES", "Timelimit", "NodeList", "JobName"),
 )
 """Order of fields that the documentation of Open XDMoD asks for (open.xdmod.org, resource-manager-slurm)."""
 
