@@ -93,7 +93,7 @@ OF_QUEUE = {"job_state", "job_resources"}
 
 
 def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
-    """Return the log of a file in any known format.
+    """Return the log of a file in any known format. New names are written to the mapping `reading.names`.
 
     Raises
     ------
@@ -101,6 +101,8 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
         If the file cannot be read, or does not continue in the format that its beginning shows.
     SettingsError
         If `reading` has options that do not apply to the format.
+    OutputError
+        If the mapping of names cannot be written.
 
     Examples
     --------

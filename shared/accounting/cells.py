@@ -187,7 +187,7 @@ def count_of(cell: Any) -> int | None:
 
 
 def memory_of(cell: Any) -> int | None:
-    """Return the memory in a cell in MiB, as are bare numbers; `UNKNOWN` if it is missing, None if it is unreadable.
+    """Return the memory in a cell in MiB; `UNKNOWN` if missing, None if unreadable. A number without a unit is in MiB.
 
     >>> [memory_of(cell) for cell in ("16G", "512M", "2048", "1.5GiB", "16Gn", None, 17179869184)]
     [16384, 512, 2048, 1536, None, -1, None]

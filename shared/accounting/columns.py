@@ -90,7 +90,7 @@ class CellColumn:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether all cells are whole numbers of up to 15 digits."""
+        """Whether all cells can be converted at once, as whole numbers of up to 15 digits."""
         return self._whole is not None
 
     @cached_property

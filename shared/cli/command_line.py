@@ -140,7 +140,7 @@ def _all_missing(error: Any) -> str | None:
 
 
 def _known_words(error: Any) -> str:
-    """Return the way out for an error about an unknown sub-command or option; empty for other errors."""
+    """Return the advice for an error about an unknown sub-command or option; empty for other errors."""
     commands, text = getattr(getattr(error.ctx, "command", None), "commands", {}), error.format_message()
     if text.startswith("No such option") and not getattr(error, "possibilities", None):
         return f"; see {error.ctx.command_path} --help"

@@ -74,7 +74,7 @@ class Trees(NamedTuple):
 
 
 def asked(nodes: FloatTable, roots: Integers) -> Trees:
-    """Return trees of at most 64 leaves from a table of nodes, shape (nodes, 4). `roots` has the root of each tree."""
+    """Return trees from a table of nodes, shape (nodes, 4). `roots` has the root of each tree, of at most 64 leaves."""
     questions: list[tuple[int, float, int, int]] = []
     leaves: list[float] = []
     begins: list[int] = []

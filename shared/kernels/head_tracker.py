@@ -28,10 +28,7 @@ def find_ready(attempts: IntegerTable, last_end: int) -> None:
 
 @kernel
 def release(attempts: IntegerTable, first: int, processors: int) -> None:
-    """Add a job's processors, in place, to `RELEASED` of attempts.
-
-    These are the attempts from id `first` on with a head that is not ready.
-    """
+    """Release a job's processors, in place, for the attempts from id `first` on whose head is not ready."""
     for at in range(len(attempts) - 1, -1, -1):  # in order of their ids
         if attempts[at, ID] < first:
             break

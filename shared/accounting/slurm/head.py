@@ -98,7 +98,7 @@ def is_header(names: Sequence[str], *, any_case: bool = False) -> bool:
 def header_of(text: str, delimiter: str | None = None) -> Shape | None:
     """Return the shape of lines with this header; None if it is no header of sacct.
 
-    Without a `delimiter`, it is the text between the first two names.
+    Without a `delimiter`, the text between the first two names is the delimiter.
 
     >>> header_of("JobID;State;Submit").delimiter, header_of("Nov 22 sacct: error")
     (';', None)

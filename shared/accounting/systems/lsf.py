@@ -15,8 +15,8 @@ from shadowtime.shared.quoting import quote
 
 NAME = "LSF"
 
-FINISHED, RESIZED = '"JOB_FINISH" ', b'"JOB_RESIZE" '
-"""First field of the record of a job, and of a change of its size. Other records are about no job."""
+FINISHED = '"JOB_FINISH" '
+"""First field of the record of a job that finished. Records of other types are passed over."""
 
 DONE = 64
 """Job status of a job that ended by itself with exit status 0. All others exited (32)."""

@@ -15,7 +15,7 @@ from shadowtime.shared.quoting import quote
 
 
 def is_json_lines(beginning: bytes) -> bool:
-    """Return whether a JSON file has an object on each line."""
+    """Return whether the first line of a JSON file is an object, and further lines follow."""
     line = beginning.lstrip().partition(b"\n")[0]
     try:
         return isinstance(orjson.loads(line), dict) and b"\n" in beginning.strip()
