@@ -77,7 +77,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
     reasons = {
         "of another cluster": others,
         "step of a job": steps,
-        "told twice": again,
+        "listed twice": again,
         "without a number": numbers == UNKNOWN,
         "without a time of submission": lives.submit == UNKNOWN,
         "still waiting": ~lives.started & ~over,
@@ -107,7 +107,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
     unique = np.zeros(len(rows), dtype=np.bool_)
     unique[np.unique(np.where(kept, own, UNKNOWN), return_index=True)[1]] = True
     if (taken := np.flatnonzero(kept & (~unique | (own > MAX_INTEGER)))).size:
-        rows.leave_out("without a number of its own", len(taken), _example(rows, int(taken[0])))
+        rows.leave_out("without a unique number", len(taken), _example(rows, int(taken[0])))
         kept[taken] = False
     if not kept.any():
         counts = ", ".join(f"{count:,} {reason}" for reason, (count, _) in rows.left_out.items())

@@ -47,7 +47,7 @@ def with_sizes(trace: Trace) -> Trace:
     if not (processors_of_jobs(columns, "requested") > 0).any():
         columns["requested_processors"] = np.ones(len(table), dtype=np.int64)
         table = np.column_stack([columns[name] for name in FIELDS])
-        notes.append("it gives the processors of no job, so each job counts as serial")
+        notes.append("it states the processors of no job, so each job counts as serial")
     if trace.processors is None and all(_NOT_STATED.match(header.get(key, "")) for key in ("MaxProcs", "MaxNodes")):
         held = peak_of(columns)
         header["MaxProcs"] = str(held)

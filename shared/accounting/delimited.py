@@ -179,5 +179,5 @@ class RowReader:
             counted = f"{fields} field{'s' if fields != 1 else ''}, but {size} in the head"
             if fields > size:
                 counted += f" (if a field contains {self.shape.delimiter!r}, print it with another delimiter)"
-            self._odd.add(number, f"{counted if fields != size else 'no row'}: {quote(text)}")
+            self._odd.add(number, f"{counted if fields != size else 'not a row'}: {quote(text)}")
         del self._parts[:count]

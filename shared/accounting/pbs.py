@@ -82,7 +82,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
         hours = round(median(ahead or [0]) / 3600, 1)
         clock = f", although the dates of ended jobs are {abs(hours):g} h {'ahead of' if hours > 0 else 'behind'} UTC"
         rows.notes.append(
-            "the ends of jobs that never started have dates without a time zone: taken for UTC"
+            "the ends of jobs that never started have dates without a time zone: read as UTC"
             f"{clock if hours else ''}; see --time-zone"
         )
     return rows

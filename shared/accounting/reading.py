@@ -87,7 +87,7 @@ class AccountingRows:
         """Number of rows left out, by reason, with a description of the first of these rows."""
         self.odd = OddRows()
         self.assumed_utc = False
-        """Whether dates without a time zone were taken for UTC."""
+        """Whether dates without a time zone were read as UTC."""
         self.assumed_limit: tuple[str, str] | None = None
         """The name of the column of limits, and the unit in which they were read, if nobody has stated the unit."""
         self.open_units: frozenset[str] = frozenset()
@@ -119,9 +119,9 @@ class AccountingRows:
             self._words[name].extend(words[name] if name in words else [""] * more)
 
     def note_assumed_utc(self, advice: str = "see --time-zone") -> None:
-        """Record that dates without a time zone were taken for UTC, and add a note with `advice`."""
+        """Record that dates without a time zone were read as UTC, and add a note with `advice`."""
         self.assumed_utc = True
-        self.notes.append(f"its dates state no time zone: taken for UTC; {advice}")
+        self.notes.append(f"its dates state no time zone: read as UTC; {advice}")
 
     def leave_out(self, reason: str, count: int, example: str) -> None:
         """Record that `count` rows are left out for a reason. `example` describes the first of them."""

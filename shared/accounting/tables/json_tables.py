@@ -56,7 +56,7 @@ class JsonLinesTable:
                 if isinstance(row, dict):
                     rows.append((number, row))
                 elif row is not None:
-                    odd.add(number, f"no object of JSON: {quote(line.decode(errors='replace'))}")
+                    odd.add(number, f"not a JSON object: {quote(line.decode(errors='replace'))}")
             last += len(block)
             if rows:
                 yield rows
@@ -110,5 +110,5 @@ class JsonTable:
             rows = [(number, row) for number, row in numbered if isinstance(row, dict)]
             for number, row in numbered:
                 if not isinstance(row, dict):
-                    odd.add(number, f"no object of JSON: {quote(str(row))}")
+                    odd.add(number, f"not a JSON object: {quote(str(row))}")
             yield _from_objects(rows, [name for name in self.names if name in wanted])
