@@ -19,7 +19,7 @@ BATCH = 200
 """Maximum number of messages that are sent together."""
 
 UNCONFIRMED = 20
-"""Number of unconfirmed deliveries from which `flush` waits for confirmation."""
+"""Minimum number of unconfirmed deliveries at which `flush` waits for their confirmation."""
 
 CLOSED = b"ClusterClosed"
 """Event kind of the last envelope of a run, as in the message bytes."""
@@ -44,7 +44,7 @@ class KafkaRun:
         self._under_way: list[Awaitable[object]] = []
 
     async def connect(self) -> None:
-        """Connect, and seek to the beginning of this run's answers. Retry if Kafka becomes unavailable meanwhile.
+        """Connect, and seek to the beginning of this run's answers. Retry for `connect_seconds` while Kafka fails.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class KafkaRun:
             await self.flush()
 
     async def flush(self) -> None:
-        """Send the queued messages."""
+        """Send the queued messages. If `UNCONFIRMED` deliveries or more are unconfirmed, wait for all of them."""
         values, self._buffer = self._buffer, []
         if values and self._clients is not None:
             self._under_way += await self._clients.sender.send(
@@ -139,7 +139,7 @@ class KafkaRun:
         Raise `ReplayError` if the run is not connected.
         """
         if self._feed is None:
-            raise ReplayError(f"run {self._run!r} is not connected")
+            raise ReplayError(f"run {self._run!r} is not connected to Kafka; call connect first")
         async for record in self._feed.records(self._key):
             if record.topic == SCORES and CLOSED not in (record.value or b""):
                 yield SCORES, None

@@ -37,6 +37,8 @@ class StreamedReplay:
         Name of the run. The run is resumed if it is in the Kafka log.
     starts_only
         Whether the policy's decision is empty if no job fits, so that the replay may run ahead.
+    pace
+        The pace of published events in real time; None for as fast as possible.
     """
 
     def __init__(
@@ -188,8 +190,8 @@ class StreamedReplay:
             self._must_be_empty.remove(envelope.sequence)
             if event.starts or event.kills:
                 raise ReplayError(
-                    f"run {self.run!r}: decision {envelope.sequence} starts or kills jobs, "
-                    f"but no waiting job fits: {event}"
+                    f"run {self.run!r}: expected an empty decision at sequence {envelope.sequence}, because no waiting "
+                    f"job fits; found {event}"
                 )
         elif (awaited := self._awaited.pop(envelope.sequence, None)) is not None:
             awaited.set_result(event)

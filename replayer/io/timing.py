@@ -20,12 +20,12 @@ class Clocks:
         Kernel.first_call_within = self._stopped
 
     def now(self) -> tuple[float, float]:
-        """Return the time on both clocks."""
+        """Return wall time and CPU time in seconds, without the times in which kernels were loaded."""
         wall, cpu = self._stood
         return time.perf_counter() - wall, time.process_time() - cpu
 
     def since(self, began: tuple[float, float]) -> tuple[float, float]:
-        """Return the time passed on both clocks since `began`."""
+        """Return the seconds passed on both clocks since `began`, a result of `now`."""
         wall, cpu = self.now()
         return wall - began[0], cpu - began[1]
 
@@ -88,7 +88,7 @@ class _Measured(StageHandler):
         self._within.restore(state)
 
 
-# Real time: slow a replay down so that trace time runs at a factor of wall time.
+# Real time: slow a replay down so that trace time passes `factor` times as fast as wall time.
 
 MIN_FACTOR = 1e-3
 
@@ -119,20 +119,20 @@ class Pace:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         if not MIN_FACTOR <= factor < float("inf"):
-            raise SettingsError(f"speed {factor}: expected `max` or a factor above 0 (at least {MIN_FACTOR})")
+            raise SettingsError(f"speed {factor}: expected `max` or a finite factor of at least {MIN_FACTOR}")
         self._factor = factor
         self._clock = clock
         self._sleep = sleep
         self._began: float | None = None
 
     def wait_for(self, elapsed: float) -> None:
-        """Return when `elapsed` seconds of trace time are due, counted from the first call."""
+        """Sleep until `elapsed`, an instant in seconds of trace time, is due. The first call returns at once."""
         ahead = self.ahead(elapsed)
         if ahead > 0:
             self._sleep(ahead)
 
     def ahead(self, elapsed: float) -> float:
-        """Return the real seconds until `elapsed` seconds of trace time are due; negative if late."""
+        """Return the real seconds until `elapsed`, an instant of trace time, is due; negative if it is late."""
         now = self._clock()
         if self._began is None:
             self._began = now - elapsed / self._factor

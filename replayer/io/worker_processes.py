@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
 POLL_SECONDS = 0.1
-"""How often `tick` is called while processes work."""
+"""Maximum seconds between two calls of `tick` while processes work."""
 
 CONTEXT = multiprocessing.get_context("forkserver")
 
@@ -53,10 +53,11 @@ def in_processes(
     tick: Callable[[], None] | None = None,
     counters: Counters | None = None,
 ) -> Generator[tuple[Item, Outcome], None, None]:
-    """Do the work on each item in a process, and yield each item with its outcome as soon as it is done.
+    """Do the work on each item, in at most `processes` processes. Yield each item with its outcome once it is done.
 
-    Each process has its own executor. So an error can name the item of a process that dies. `tick` is called at least
-    ten times a second, and may raise to end all work. The work may `count` in `counters`.
+    Each process has its own executor. Therefore an error can name the item of a process that dies. `named` returns the
+    name of an item for errors. While the generator waits, it calls `tick` at least ten times a second; `tick` may raise
+    to end all work. The work may `count` in `counters`.
 
     Raises
     ------

@@ -37,19 +37,20 @@ from shadowtime.shared.quoting import quote
 _WHOLE = re.compile(r"[0-9]{1,15}\.0\Z")
 
 MOST_SHARE = 0.5
-"""Share of jobs that run longer than their limits, or have other impossible times. Above it, the unit is in doubt."""
+"""Maximum share of jobs that run longer than their limits, or have other impossible times. Beyond it, the unit of times
+is in doubt."""
 
 MOST_YEARS = 50
-"""Years over which nine tenths of a log may be submitted."""
+"""Nine tenths of a log must have been submitted within fewer years than this."""
 
 FEW = 5
 """Minimum number of jobs for a check of shares."""
 
 MANY = 20
-"""Minimum number of jobs from which on it is no accident that all were submitted on the hour."""
+"""Minimum number of jobs for which it is no accident that all were submitted at a full or half hour."""
 
 GRACE = 120
-"""Seconds that a job may run beyond its limit without a doubt about the unit; at most the limit again."""
+"""Seconds that a job may run beyond its limit, but not beyond twice its limit, before the unit is in doubt."""
 
 
 def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, parts: MachineParts | None) -> Trace:
@@ -57,9 +58,10 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
 
     A job waits from the time at which it is eligible. Each life becomes a separate job, with a number of its own
     (`own_numbers`). Each task of an array, and each part of a heterogeneous job, also becomes a separate job. Unusable
-    rows are left out and counted by reason, with the first example.
+    rows are left out and counted by reason, with the first example. New names of users, accounts and so on are added to
+    `names`. If `parts` is None, the machine has no pools.
 
-    Raise `TraceError` if no row is left.
+    Raise `TraceError` if no row is left, most times are impossible, or one of several clusters must be chosen.
     """
     lives = in_order_of_time(rows, Instants(zone_of(reading.time_zone)))
     _refuse_impossible(name, rows, lives)
@@ -75,7 +77,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
     reasons = {
         "of another cluster": others,
         "step of a job": steps,
-        "told twice": again,
+        "listed twice": again,
         "without a number": numbers == UNKNOWN,
         "without a time of submission": lives.submit == UNKNOWN,
         "still waiting": ~lives.started & ~over,
@@ -105,7 +107,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
     unique = np.zeros(len(rows), dtype=np.bool_)
     unique[np.unique(np.where(kept, own, UNKNOWN), return_index=True)[1]] = True
     if (taken := np.flatnonzero(kept & (~unique | (own > MAX_INTEGER)))).size:
-        rows.leave_out("without a number of its own", len(taken), _example(rows, int(taken[0])))
+        rows.leave_out("without a unique number", len(taken), _example(rows, int(taken[0])))
         kept[taken] = False
     if not kept.any():
         counts = ", ".join(f"{count:,} {reason}" for reason, (count, _) in rows.left_out.items())
@@ -164,8 +166,8 @@ def _numbered(kind: str, rows: AccountingRows, order: Integers, names: Names) ->
 def _numbers(rows: AccountingRows) -> tuple[Integers, dict[int, str], Flags]:
     """Return the number of each row's job, the ids of jobs by number, and which rows are steps of jobs.
 
-    An id that is no number gets a number above all others, in order of appearance. `17.0` is a step where there is a
-    job `17`, else a job.
+    An id that is no number gets a number above all others, in order of appearance. `17.0` is a step if there is a job
+    `17`, else a job.
     """
     numbers = rows.column("job_number")
     if not rows.has("job_id"):
@@ -214,7 +216,7 @@ def _add_note(rows: AccountingRows, places: Integers, what: str) -> None:
 
 
 def _note_rounded_submissions(rows: AccountingRows, lives: Lives, kept: Flags) -> None:
-    """Add a note if all jobs were submitted at a full or half hour, as dates alone are, but did not start so."""
+    """Add a note if all jobs were submitted at a full or half hour, such as midnight, but most started at others."""
     ran = kept & lives.started & (lives.submit >= DATED)
     rounded, started = (instants[ran] % (HOUR // 2) == 0 for instants in (lives.submit, lives.start))
     if ran.sum() >= MANY and rounded.all() and not started.mean() > MOST_SHARE:
@@ -225,7 +227,7 @@ def _note_rounded_submissions(rows: AccountingRows, lives: Lives, kept: Flags) -
 
 
 def _refuse_impossible(name: str, rows: AccountingRows, lives: Lives) -> None:
-    """Raise `TraceError` if most times are impossible: by an unstated unit, or by a wrong time zone or column."""
+    """Raise `TraceError` if most times are impossible, because of an unstated unit or a wrong time zone or column."""
     stated = "state the unit, such as --columns {}=COLUMN:min (or ns, us, ms, s, h, d)"
     submit = lives.submit[lives.submit != UNKNOWN]
     if "submit" in rows.open_units and len(submit):
@@ -342,7 +344,7 @@ def _types_of_gpus(
     rows: AccountingRows, pool: Integers, parts: MachineParts, more: dict[str, Integers]
 ) -> tuple[str, ...]:
     """Add the columns of `TYPES` for jobs in pools with several types, and return their texts."""
-    typed = np.array([*(bool(place.types) for place in parts.pools), False])[pool]  # UNKNOWN is the last
+    typed = np.array([*(bool(place.types) for place in parts.pools), False])[pool]  # UNKNOWN selects the last
     known: dict[str, int] = {}
     for name in TYPES if typed.any() else ():
         words = rows.words(name)

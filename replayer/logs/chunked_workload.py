@@ -113,7 +113,7 @@ def read_in_pieces(
     TraceError
         As in `read_swf` and `prepare`, or if a job is out of order. The error names the line.
     SettingsError
-        As in `prepare`, or for requests by the maxima of queues, which take the whole log.
+        As in `prepare`, or for requests by the maxima of queues, which need the whole log.
 
     Examples
     --------

@@ -29,7 +29,7 @@ from shadowtime.shared.quoting import quote
 class LogFormat(Protocol):
     """A log format. Most formats are modules. `docs/plugins.md` explains how another distribution adds one.
 
-    `NAME` is what messages call the format.
+    `NAME` is the name of the format in messages.
     """
 
     NAME: str
@@ -86,14 +86,14 @@ UNREAD = {
 """For the first bytes of a file that cannot be read: its format, and what to do."""
 
 NO_TABLES = tuple(beginning for beginning in UNREAD if beginning == beginning.strip() != b"ORC")
-"""Beginnings of files that are no tables, even if their first line has a comma. `ORCID` and `ID ` may begin one."""
+"""Beginnings of files that are no tables, even if their first line has a comma. `ORCID` or `ID ` may begin a table."""
 
 OF_QUEUE = {"job_state", "job_resources"}
 """Keys of the waiting and running jobs that squeue and slurmrestd print in JSON."""
 
 
 def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
-    """Return the log of a file in any known format.
+    """Return the log of a file in any known format. New names are written to the mapping `reading.names`.
 
     Raises
     ------
@@ -101,6 +101,8 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
         If the file cannot be read, or does not continue in the format that its beginning shows.
     SettingsError
         If `reading` has options that do not apply to the format.
+    OutputError
+        If the mapping of names cannot be written.
 
     Examples
     --------
@@ -234,7 +236,7 @@ def _fault(loaded: object, _: str) -> str | None:
 
 
 def _unread(path: Path) -> str | None:
-    """Return what a file is that no format accepts, and what to do; None if nobody knows."""
+    """Return the kind of a file that no format accepts, and what to do; None if it may be SWF."""
     head = beginning_of(path)
     for beginning, what in UNREAD.items():
         if head.lstrip().startswith(beginning):

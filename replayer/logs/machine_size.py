@@ -39,15 +39,15 @@ def with_sizes(trace: Trace) -> Trace:
     """Return a log in the Standard Workload Format with the sizes that it lacks.
 
     A log without the size of any job is a log of serial jobs: each has one processor, and a note says so. A log without
-    the size of its machine has the machine that its jobs filled. A size that the header states, but not as a number,
-    stays unknown.
+    the size of its machine gets the maximum number of processors in use (`peak_of`). A size that the header states, but
+    not as a number, stays unknown.
     """
     table, header, notes = trace.table, dict(trace.header), list(trace.notes)
     columns = dict(zip(FIELDS, table.T, strict=True))
     if not (processors_of_jobs(columns, "requested") > 0).any():
         columns["requested_processors"] = np.ones(len(table), dtype=np.int64)
         table = np.column_stack([columns[name] for name in FIELDS])
-        notes.append("it gives the processors of no job, so each job counts as serial")
+        notes.append("it states the processors of no job, so each job counts as serial")
     if trace.processors is None and all(_NOT_STATED.match(header.get(key, "")) for key in ("MaxProcs", "MaxNodes")):
         held = peak_of(columns)
         header["MaxProcs"] = str(held)

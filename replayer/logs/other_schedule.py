@@ -25,18 +25,19 @@ COLUMNS = ("job_number", "submit_time", "start_time", "processors")
 def read_starts(path: Path, workload: Workload) -> Integers:
     """Return the start time of each job of a workload from a file, in seconds, in the order of the workload.
 
-    Raise `TraceError` if the file cannot be read, or has other jobs or other submit times. Also if a job starts before
-    its submission, or more processors are in use than the machine has. The error names the first such job.
+    Raise `TraceError` if the file cannot be read, has other jobs or other submit times, starts a job before its
+    submission, or uses no processors for a job or more than the machine has. The error names the first such job.
     """
     rows = _swf(path) if path.name.endswith((".swf", ".swf.gz")) else _table(path)
     columns = workload.columns
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
     if twice := rows[1:, 0][rows[1:, 0] == rows[:-1, 0]].tolist():
-        raise TraceError(f"{path}: job {twice[0]} occurs twice")
+        raise TraceError(f"{path}: job {twice[0]} occurs twice; expected one start of each job")
     missing = np.setdiff1d(columns["job_number"], rows[:, 0])
     if len(missing):
         raise TraceError(
             f"{path}: {len(missing):,} of {len(workload):,} jobs of the log are missing, the first is job {missing[0]}"
+            "; expected the start of each job"
         )
 
     more = np.setdiff1d(rows[:, 0], columns["job_number"])
@@ -68,7 +69,7 @@ def _swf(path: Path) -> Integers:
     columns = dict(zip(FIELDS, read_swf(path).table.T, strict=True))
     numbers, submitted, waited = columns["job_number"], columns["submit_time"], columns["wait_time"]
     if (waited == -1).any():
-        raise TraceError(f"{path}: job {numbers[np.argmax(waited == -1)]} has no wait time")
+        raise TraceError(f"{path}: job {numbers[np.argmax(waited == -1)]} has no wait time; expected one for each job")
     allocated, requested = columns["allocated_processors"], columns["requested_processors"]
     rows: Integers = np.stack(
         [numbers, submitted, submitted + waited, np.where(allocated > 0, allocated, requested)], axis=1
@@ -153,6 +154,8 @@ def real_starts(workload: Workload) -> Integers:
     """
     waits = workload.columns["wait_time"]
     if (waits < 0).any():
-        raise TraceError(f"{workload.name}: {int((waits < 0).sum()):,} jobs have no wait time")
+        raise TraceError(
+            f"{workload.name}: {int((waits < 0).sum()):,} jobs have no wait time; expected a log with the wait of each"
+        )
     starts: Integers = workload.columns["submit_time"] + waits
     return starts

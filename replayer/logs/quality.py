@@ -222,7 +222,7 @@ def _flurries(columns: Columns, _: int) -> Iterator[Oddity]:
     if beyond.any():
         most = int(np.argmax(np.where(beyond, counts, 0)))
         yield Oddity(
-            "flurry: a week in which one user submits more than all do in three",
+            "flurry: a week in which one user submits more than all users do in three",
             int(beyond.sum()),
             f"user {keys[0, most]}, week {keys[1, most] + 1}: {counts[most]:,} jobs; all users {mean:,.0f} in the mean",
         )

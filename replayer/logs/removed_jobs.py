@@ -44,7 +44,9 @@ def parse_put_back(text: str) -> PutBack:
     except ValidationError as error:
         raise wrong_key("put-back", error) from None
     if not 0 <= jobs.last - jobs.first < MAX_LINES:
-        raise SettingsError(f"put-back: last={jobs.last}: expected first={jobs.first} or up to {MAX_LINES} more")
+        raise SettingsError(
+            f"put-back: last={jobs.last}: expected {jobs.first} (the first) to {jobs.first + MAX_LINES - 1}"
+        )
     return jobs
 
 

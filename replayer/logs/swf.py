@@ -67,11 +67,12 @@ def read_swf(path: str | os.PathLike[str], *, lenient: bool = False) -> Trace:
     Returns
     -------
     Trace
-        Every job of the log, sorted by submit time and job number. Fractions of a second are cut off. A line that is
-        neither a comment nor 18 numbers, or that repeats a job number, is odd: it is left out and counted.
+        Every job of the log, sorted by submit time and job number. Fractions of a second are cut off. A line is odd if
+        it is neither a comment nor at least 18 numbers, or if its job number is negative or repeated. Odd lines are
+        left out and counted.
 
-    Raise `TraceError` if the file cannot be read, holds no job, or too many lines are odd. The error names the file,
-    the line and the fault.
+    Raise `TraceError` if the file cannot be read, has no job, or too many lines are odd. The error names the file, the
+    line and the fault.
 
     Examples
     --------
@@ -109,7 +110,7 @@ def require_few_odd(path: Path, odd: OddRows, jobs: int, *, lenient: bool) -> No
         odd.require_few(path, jobs, lenient=lenient)
         return
     if not odd.count:
-        raise TraceError(f"{path}: it has no job line")
+        raise TraceError(f"{path}: it has no job line; expected lines of {len(FIELDS)} numbers")
     line, reason = odd.first[0]
     raise TraceError(f"{path}, line {line}: {reason}; is this a Standard Workload Format file?")
 
@@ -117,7 +118,7 @@ def require_few_odd(path: Path, odd: OddRows, jobs: int, *, lenient: bool) -> No
 def read_pieces(path: Path, header: dict[str, str], odd: OddRows) -> Iterator[SwfBlock]:
     """Yield the jobs of a log in blocks of several thousand, in the order of the file.
 
-    Add comments to `header`, and lines that are neither comments nor jobs to `odd`.
+    Add the first value of each `; Key: value` to `header`, and lines that are neither comments nor jobs to `odd`.
 
     Raise `TraceError` if the file cannot be read, or its header is too large.
     """
@@ -131,7 +132,7 @@ def read_pieces(path: Path, header: dict[str, str], odd: OddRows) -> Iterator[Sw
                 of_header += len(row)
                 if of_header > MAX_HEADER_SIZE:
                     raise TraceError(
-                        f"{path}, line {last + at + 1}: the header is larger than {MAX_HEADER_SIZE:,} bytes"
+                        f"{path}, line {last + at + 1}: a header has at most {MAX_HEADER_SIZE:,} bytes; shorten it"
                     )
 
         numbers = np.arange(last + 1, last + 1 + len(lines))
@@ -165,13 +166,13 @@ def read_text(path: Path, odd: OddRows) -> tuple[dict[str, str], Integers, tuple
 def _joined_executions(table: Integers) -> tuple[Integers, Integers, tuple[str, ...]]:
     """Join the lines of each job that was checkpointed: a summary, and a line for each partial execution.
 
-    A job is its summary. Without a summary, it is its first execution, with the run time of all of them and the outcome
-    of the last one. A summary without a run time gets that of its executions.
+    The summary counts as the job. Without a summary, the first execution does, with the run time of all executions and
+    the outcome of the last one. A summary without a run time gets that of its executions.
 
     Returns
     -------
     rows
-        The row of `table` that each job is at.
+        The row of each job in `table`, shape (jobs,).
     joined
         Table of shape (jobs, 18).
     notes
@@ -265,7 +266,7 @@ def write_jobs(file: BinaryIO, header: Mapping[str, str], table: Integers, *, co
     """
     if table.ndim != 2 or table.shape[1] != len(FIELDS):
         raise ValueError(f"expected a table of shape (n, {len(FIELDS)}), found {table.shape}")
-    packed = zlib.compressobj(6, wbits=zlib.MAX_WBITS | 16) if compressed else None  # 9: 3 % less, time doubled
+    packed = zlib.compressobj(6, wbits=zlib.MAX_WBITS | 16) if compressed else None  # level 9: 3 % less, twice the time
     for text in _texts(header, table):
         file.write(text if packed is None else packed.compress(text))
     if packed is not None:
@@ -366,7 +367,7 @@ def _fault_of(row: bytes) -> str | None:
 def _unique(lines: Integers, table: Integers, odd: OddRows) -> Integers:
     """Return the rows of the jobs whose number is neither negative nor repeated. All other rows count as odd.
 
-    All other code identifies a job by its number.
+    They must be unique, since all other code identifies a job by its number.
     """
     numbers = table[:, 0]
     different, order = np.unique(numbers, return_index=True)

@@ -26,11 +26,10 @@ class Trace:
     machine.
 
     The other fields are of accounting files only. `more` has additional columns (n,), as in `OF_ACCOUNTING`. `pools`
-    are the parts of the machine, if known.
-    `resized` has the job number, time and processors of each size change of a running job, shape (3, changes).
-    `job_ids` has the site's id of each job whose number is not its id. `texts` are the texts that columns of
-    `TEXTS_OF_JOB` number. `stated_columns` names columns that the file has, even if they add nothing. `doubt` is the
-    reason why the log must not be replayed as it was read.
+    are the parts of the machine, if known. `resized` has the job number, time and processors of each size change of a
+    running job, shape (3, changes). `job_ids` has the site's id of each job whose number is not its id. `texts` are the
+    texts that columns of `TEXTS_OF_JOB` number. `stated_columns` names columns that the file has, even if they add
+    nothing. `doubt` is the reason why the log must not be replayed as it was read.
     """
 
     name: str
@@ -84,14 +83,14 @@ def trace_name(path: Path) -> str:
 
 
 def size_note(trace: Trace, processors: int | None, options: str) -> str | None:
-    """Return a note on the size of the machine, if the log does not state it; None if there is nothing to say.
+    """Return a note if the log does not state the size of the machine and `processors` is None or too small, else None.
 
     Parameters
     ----------
     processors
         The size that the user gives, if any.
     options
-        The ways to give it, for the note.
+        The options with which the user can state it, for the note.
 
     >>> import numpy as np
     >>> size_note(Trace("log", {}, np.empty((0, 18)), most_held=151), 64, "--processors")

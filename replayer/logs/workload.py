@@ -133,7 +133,8 @@ def prepare(
         and jobs without a request are kept (Smith 1999, section 3). This looks ahead. Jobs of unknown queue form one
         queue. In a log without any request, `actual` keeps all jobs, too.
     sizes : {"requested", "allocated"}
-        Whether a job takes the processors that it requested or those that it got. If one is unknown, it is the other.
+        Whether a job gets the processors that it requested or those that it got. If one number is unknown, the other
+        is used.
     limit : int, optional
         Keep this many jobs, the earliest submitted.
     load : float
@@ -184,7 +185,7 @@ def of_rows(workload: Workload, rows: Integers | Flags | slice) -> Workload:
 
 
 MIN_LOAD, MAX_LOAD = 0.01, 100.0
-"""Bounds of the factor that submissions are compressed by."""
+"""Bounds of the factor by which the gaps between submissions are divided."""
 
 
 def at_load(workload: Workload, load: float, *, recorded: bool = False) -> Workload:
@@ -221,7 +222,7 @@ def at_load(workload: Workload, load: float, *, recorded: bool = False) -> Workl
 
 
 def processors_of_jobs(columns: Mapping[str, Integers], sizes: Sizes) -> Integers:
-    """Return the processors of each job: the requested or the allocated ones if known, else the others.
+    """Return the processors of each job: those that `sizes` names if they are known, else the others.
 
     >>> columns = {"requested_processors": np.array([64, -1]), "allocated_processors": np.array([256, 4])}
     >>> processors_of_jobs(columns, "requested").tolist(), processors_of_jobs(columns, "allocated").tolist()
@@ -292,7 +293,7 @@ def selected(
     options = ("oversized", oversized, Oversized), ("requests", requests, Requests), ("sizes", sizes, Sizes)
     for option, value, known in options:
         if value not in get_args(known):
-            raise SettingsError(f"{option} {value!r}: not one of {', '.join(get_args(known))}")
+            raise SettingsError(f"{option} {value!r}: expected one of {', '.join(get_args(known))}")
 
     if limit is not None and limit <= 0:
         raise SettingsError(f"jobs {limit}: a replay needs at least 1")
@@ -316,7 +317,7 @@ def selected(
         "never started": left & (not has_more),
         "run time not positive": (run_time < (0 if has_more else 1)) & ~left,
         "no request": (requested_time <= 0) & (not keeps_all),
-        f"longer than {MAX_DURATION} s": np.maximum(run_time, bounded) > MAX_DURATION // 2,
+        f"longer than {MAX_DURATION // 2} s": np.maximum(run_time, bounded) > MAX_DURATION // 2,
     }
     for name in ("memory", "gpus"):
         if pools is not None and name in logged:
@@ -386,7 +387,7 @@ def rewritten(
 
 
 def longest_of_queue(queue_numbers: Integers, run_times: Integers, rows: Integers) -> Integers:
-    """Return for each job the longest run time, in seconds, of the jobs of its queue among `rows`.
+    """Return for each job the longest run time, in seconds, of the jobs of its queue among `rows`; 0 if there is none.
 
     >>> longest_of_queue(np.array([1, 2, 1, 1]), np.array([5, 7, 60, 90]), np.array([0, 1, 2])).tolist()
     [60, 7, 60, 60]

@@ -1,4 +1,4 @@
-"""Accounting records of Slurm, PBS and job tables, as columns and as job lives."""
+"""Accounting records of Slurm, PBS, other batch systems and job tables, as columns and as job lives."""
 
 from typing import TYPE_CHECKING
 

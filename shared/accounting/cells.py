@@ -1,4 +1,4 @@
-"""Values of the cells of a table: instants, durations, sizes and states, in any of the usual notations."""
+"""Parsers of the cells of a table: instants, durations, counts, memory and names, in any of the usual notations."""
 
 import re
 from collections.abc import Callable
@@ -27,13 +27,13 @@ UNITS: dict[str, tuple[int, int]] = {
 """Seconds in each unit of time, as numerator and denominator."""
 
 STATED = ("ns", "us", "ms", "s", "min", "h", "d")
-"""Units that a mapping may state."""
+"""Units of time that a mapping of columns may state."""
 
 NO_LIMIT, NO_VALUE = "4294967295", "4294967294"
-"""Numbers by which Slurm's database stores no limit and a missing value."""
+"""Numbers that Slurm's database stores for no limit and for a missing value."""
 
 MOST_MEMORY = 2**30
-"""A pebibyte in MiB. A number without a unit from this on must be in a smaller unit, so it is unreadable."""
+"""A pebibyte in MiB. A number without a unit that is this large cannot be in MiB, so it is unreadable."""
 
 UNLIMITED = {"unlimited", "partition_limit", "infinite", "infinity", "inf", "no limit", NO_LIMIT}
 """Texts that mean no limit, in lower case."""
@@ -53,7 +53,7 @@ Parser = Callable[[Any], int | None]
 
 
 def is_missing(cell: Any) -> bool:
-    """Return whether a cell stands for a missing value."""
+    """Return whether a cell stands for a missing value: None, -1, or a text of `NOT_SET`. A NaN is not one of them."""
     return cell is None or cell == UNKNOWN or (isinstance(cell, str) and cell.strip().lower() in NOT_SET)
 
 
@@ -77,12 +77,15 @@ def is_nan(cell: Any) -> bool:
 
 
 def instant_of(instants: Instants, unit: str | None = None) -> Parser:
-    """Return a parser of instants: Unix times or dates.
+    """Return a parser of Unix times and dates. It returns Unix seconds.
 
     Parameters
     ----------
+    instants
+        The parser of dates. If it has a date format, it also parses numbers, and `unit` has no effect.
     unit
-        The unit of numbers, one of `STATED`. None: seconds, milliseconds, microseconds or nanoseconds, by their size.
+        The unit of numbers, one of `STATED`. None: their size shows whether they are seconds, milli-, micro- or
+        nanoseconds.
 
     >>> from shadowtime.shared.accounting.instants import zone_of
     >>> parse = instant_of(Instants(zone_of(None)))
@@ -107,9 +110,10 @@ def instant_of(instants: Instants, unit: str | None = None) -> Parser:
 
 
 def span_of(unit: str | None = None) -> Parser:
-    """Return a parser of durations, in seconds unless `unit` is another one of `STATED`.
+    """Return a parser of durations. It returns seconds, and `MAX_DURATION` for no limit.
 
-    `2:30` has minutes and seconds, but in the unit of hours it has hours and minutes.
+    `unit` is the unit of numbers, one of `STATED`; None means seconds. `2:30` has minutes and seconds, but hours and
+    minutes if the unit is hours.
 
     >>> parse = span_of()
     >>> [parse(cell) for cell in ("0 days 02:00:00", "1.5h", "2:00:00", "7200.0", "P0DT2H0M0S", "INFINITE", "nan", "x")]
@@ -139,7 +143,7 @@ def span_of(unit: str | None = None) -> Parser:
 
 
 def spans_of(seconds: Integers) -> Integers:
-    """Return durations from whole numbers of seconds, shape (n,), as `span_of` does.
+    """Return durations from whole numbers of seconds, shape (n,). Slurm's special numbers are replaced.
 
     >>> spans_of(np.array([7200, 4_294_967_295, 4_294_967_294])).tolist()
     [7200, 549755813888, -1]
@@ -171,7 +175,7 @@ def _scaled(number: Decimal | int, unit: str) -> int | None:
 
 
 def count_of(cell: Any) -> int | None:
-    """Return the whole number in a cell; `UNKNOWN` for a missing value, None if it is no whole number from 0 on.
+    """Return the whole number in a cell; `UNKNOWN` if it is missing, None if it is not within 0 to `MAX_INTEGER`.
 
     >>> [count_of(cell) for cell in ("4", "4.0", 4.0, "", "-1", "4e2", "many", -7, "1.024")]
     [4, 4, 4, -1, -1, 400, None, None, None]
@@ -183,7 +187,7 @@ def count_of(cell: Any) -> int | None:
 
 
 def memory_of(cell: Any) -> int | None:
-    """Return the memory in a cell, in MiB, the unit of bare numbers; `UNKNOWN` if missing, None if unreadable.
+    """Return the memory in a cell in MiB; `UNKNOWN` if missing, None if unreadable. A number without a unit is in MiB.
 
     >>> [memory_of(cell) for cell in ("16G", "512M", "2048", "1.5GiB", "16Gn", None, 17179869184)]
     [16384, 512, 2048, 1536, None, -1, None]
@@ -198,7 +202,7 @@ def memory_of(cell: Any) -> int | None:
 
 
 def word_of(cell: Any) -> str:
-    """Return the name in a cell; an empty text for a missing value or -1. A number loses a fraction of zero.
+    """Return the name in a cell; an empty text for None, NaN or -1. A fraction of zero is left out.
 
     >>> word_of("eve"), word_of(-1), word_of("nan"), word_of(17.0)
     ('eve', '', 'nan', '17')

@@ -12,7 +12,7 @@ from shadowtime.shared.accounting.reading import UNKNOWN
 from shadowtime.shared.kernels import Integers
 
 MAX_PLAIN_DIGITS = 15
-"""Digits of whole numbers that are read all at once."""
+"""The maximum number of digits of whole numbers that are converted all at once."""
 
 MISSING = ("", "None", "Unknown", "N/A")
 """Frequent texts for a missing number."""
@@ -20,10 +20,10 @@ MISSING = ("", "None", "Unknown", "N/A")
 DATE_LENGTH = len("2026-11-22T05:31:13")
 
 FIRST = 1_000
-"""The number of cells, from the first on, that are searched for such a text."""
+"""The number of cells at the beginning of a column that are searched for texts of `MISSING`."""
 
 LEAST_LINES = 2_000
-"""Lines from which on pyarrow is worth its import of a third of a second."""
+"""The minimum number of lines for which pyarrow is imported, which takes a third of a second."""
 
 
 class CellColumn:
@@ -32,7 +32,7 @@ class CellColumn:
     Parameters
     ----------
     cells
-        A sequence of cells, or an array of texts of pyarrow.
+        A sequence of cells, or an array of pyarrow. None only within `of_codes`.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class CellColumn:
         return column
 
     def containing(self, text: str) -> list[tuple[int, str]]:
-        """Return the texts that contain another text, each with its row.
+        """Return the cells that contain `text`, as pairs of row and cell. All cells must be texts.
 
         >>> CellColumn(["17", "17_1", "18"]).containing("_")
         [(1, '17_1')]
@@ -90,12 +90,12 @@ class CellColumn:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether all cells are whole numbers of up to 15 digits."""
+        """Whether all cells can be converted at once, as whole numbers of up to 15 digits."""
         return self._whole is not None
 
     @cached_property
     def coded(self) -> tuple[list[Any], Integers]:
-        """The distinct cells in order of appearance, and the place of each row's cell among them."""
+        """The different cells, and the index of each row's cell among them, shape (n,). A cell may occur twice."""
         if hasattr(self.cells, "dictionary_encode"):
             encoded = self.cells.dictionary_encode()
             return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64)
@@ -116,11 +116,13 @@ class CellColumn:
 
         Parameters
         ----------
+        parse
+            Returns the number of a cell, `UNKNOWN` for a missing value, None if the cell is unreadable.
         plain
             A faster function that replaces `parse` for whole numbers, if there is one. If it returns None, `parse` is
             used.
         dated
-            The same for local dates. Its argument is their seconds since 1970 without a time zone.
+            The same for local dates; it needs `plain`. Its argument is their seconds since 1970 without a time zone.
         """
         if plain is not None and (whole := self._whole) is not None and (values := plain(whole)) is not None:
             return values, []
@@ -234,15 +236,18 @@ def _enclose_fields(text: bytes, delimiter: str) -> bool:
 def columns_of_text(
     text: bytes, lines: int, shape: Shape, wanted: Container[str] | None = None
 ) -> dict[str, CellColumn] | None:
-    """Return the columns of many lines at once; None if pyarrow is missing or not worth it, or a line is not regular.
+    """Return the columns of many lines at once; None if the rows must be read one by one.
 
-    All lines must have as many fields as `shape`, in UTF-8. Quotes may only enclose whole fields, which have no quotes
-    and no line ends themselves. Otherwise rows are read one by one.
+    That is the case if pyarrow is missing, the lines are too few for its import, fields have a fixed width, or the
+    delimiter is a blank or longer than a byte. It is also the case if a line is irregular. All lines must be UTF-8 with
+    as many fields as `shape`. Quotes may only enclose whole fields, which have no quotes and no line ends themselves.
 
     Parameters
     ----------
     text
         The lines, with one line end between two of them.
+    lines
+        The number of lines.
     wanted
         The names of the columns that are returned; None for all.
     """

@@ -20,9 +20,9 @@ Fields = list[str]
 class Shape(NamedTuple):
     """The form of lines, by which they are split into fields.
 
-    `spans` are the first and last places of fields of fixed width, else empty. A blank as delimiter stands for any
-    number of blanks. `free` are the fields of free text, which may contain the delimiter or a line end. `quoted` says
-    whether a field in quotes may contain it.
+    `spans` has begin and end of each field of fixed width, as of a slice; it is empty for other fields. A blank as
+    delimiter stands for any number of blanks. `free` has the indices of the fields of free text, which may contain the
+    delimiter or a line end. `quoted` says whether a field in quotes may contain the delimiter.
     """
 
     names: Sequence[str]
@@ -48,13 +48,13 @@ class Shape(NamedTuple):
                 fields = text.split(self.delimiter)
         else:
             fields = text.split(None if self.delimiter == " " else self.delimiter)
-        if len(fields) == len(self.names) + 1 and not fields[-1]:  # sacct -p, not -P
+        if len(fields) == len(self.names) + 1 and not fields[-1]:  # sacct -p ends each line with a delimiter
             fields.pop()
         return fields
 
     def _cut(self, text: str) -> Fields:
         for between in (end for _, end in self.spans[:-1]):
-            if text[between : between + 1] not in ("", " "):  # shifted by a character of two bytes
+            if text[between : between + 1] not in ("", " "):  # sacct counts bytes, and a character may have several
                 text = text.encode(errors="surrogateescape").decode("latin-1")
                 break
         if any(text[end : end + 1] not in ("", " ") for _, end in self.spans[:-1]):
@@ -65,14 +65,14 @@ class Shape(NamedTuple):
 
 
 class RowReader:
-    r"""Reader of rows from lines. It joins the lines of a row, and leaves out what is no row.
+    r"""Reader of rows from lines. It joins the lines of a row, and leaves out lines that belong to no row.
 
     Parameters
     ----------
     shape
         The form of the lines.
     is_row
-        Returns whether fields are a row: all values are valid. It is called only for rows that are not regular.
+        Returns whether fields are a row, that is, whether all values are valid. It is called only for irregular rows.
     odd
         Counts the lines that are no rows.
 
@@ -91,7 +91,7 @@ class RowReader:
         self._is_row = is_row
         self._odd = odd
         self._parts: list[tuple[int, str, Fields | None]] = []
-        """Lines that may be parts of a row. A line that may also be a row itself has its fields, others have None."""
+        """Lines that may be parts of a row: number, text, and the fields if the line may also be a whole row."""
 
     @property
     def waits(self) -> bool:
@@ -116,13 +116,16 @@ class RowReader:
         return numbers, rows
 
     def finish(self) -> tuple[list[int], list[Fields], tuple[int, str] | None]:
-        """Return the last rows as `take` does, and the last line if it is cut off. Count other lines as odd."""
+        """Return the last rows as `take` does, and the number and text of the last line if it is cut off, else None.
+
+        Other lines that are no rows are counted as odd.
+        """
         cut = self._parts.pop()[:2] if self._parts and self._parts[-1][2] is None else None
         last = list(self._give_up(len(self._parts)))
         return [line for line, _ in last], [row for _, row in last], cut
 
     def _irregular(self, number: int, text: str, fields: Fields) -> Iterator[tuple[int, Fields]]:
-        """Yield the rows that end with this line, or that end before it and were in doubt."""
+        """Yield the row that ends with this line, after those earlier lines that turn out to be whole rows."""
         size, parts = len(self.shape.names), self._parts
         whole = fields if len(fields) == size else self._shared_out(fields)
         valid = whole is not None and self._is_row(whole)
@@ -176,5 +179,5 @@ class RowReader:
             counted = f"{fields} field{'s' if fields != 1 else ''}, but {size} in the head"
             if fields > size:
                 counted += f" (if a field contains {self.shape.delimiter!r}, print it with another delimiter)"
-            self._odd.add(number, f"{counted if fields != size else 'no row'}: {quote(text)}")
+            self._odd.add(number, f"{counted if fields != size else 'not a row'}: {quote(text)}")
         del self._parts[:count]

@@ -10,7 +10,7 @@ from shadowtime.shared.bounds import MAX_DURATION
 def seconds_of(text: str) -> int | None:
     """Return the seconds of [[HOURS:]MINUTES:]SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]]; None for other texts.
 
-    Torque also writes DAYS:HOURS:MINUTES:SECONDS.
+    Torque also writes DAYS:HOURS:MINUTES:SECONDS. A fraction of a second is dropped. None also above `MAX_DURATION`.
 
     >>> seconds_of("1-02:00:00"), seconds_of("1-12"), seconds_of("05:30.250"), seconds_of("1:02:00:00"), seconds_of("x")
     (93600, 129600, 330, 93600, None)

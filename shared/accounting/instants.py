@@ -18,7 +18,7 @@ NOT_SET = {
     *("", "unknown", "none", "n/a", "(null)", "invalid", "nat", "nan", "na", "<na>", "null", "nil", "-", "-1", "-1.0"),
     *("\\n", "0000-00-00", "0000-00-00 00:00:00"),  # of MySQL
 }
-"""Words that files write in place of a missing value, in lower case."""
+"""Texts that files have in place of a missing value, in lower case."""
 
 DIGITS = len(str(MAX_INTEGER))
 
@@ -32,12 +32,12 @@ SCALED = 631_152_000, 4_102_444_800
 """Unix times of 1990 and of 2100, between which numbers in smaller units than seconds must lie."""
 
 SMALLER = ((10**17, 10**9), (10**14, 10**6), (10**11, 10**3))
-"""The smallest numbers that count as nanoseconds, microseconds and milliseconds, with these units in a second. 10^11
-seconds are the year 5138; 10^11 milliseconds are the year 1973."""
+"""The smallest numbers that count as nanoseconds, microseconds and milliseconds, each with the number of its units in a
+second. 10^11 seconds are the year 5138; 10^11 milliseconds are the year 1973."""
 
 COMPACT = ((19 * 10**12, 21 * 10**12, "%Y%m%d%H%M%S"), (19 * 10**10, 21 * 10**10, "%Y%m%d%H%M"))
-"""Numbers that are dates without separators, as 20261122053113, and their formats. As milliseconds, they would be of
-1976, or of the years 2572 to 2635."""
+"""Ranges of numbers that are dates without separators, such as 20261122053113: first number, end, format of the date.
+As milliseconds, they would be of 1976, or of the years 2572 to 2635."""
 
 _SLASHED = re.compile(
     r"(\d{1,2})([/.])(\d{1,2})[/.](\d{4})(?:[ T,]+(\d{1,2}:\d\d(?::\d\d)?)(?:\.\d+)?( ?[AaPp][Mm])?)?\Z"
@@ -66,14 +66,15 @@ def zone_of(name: str | None) -> tzinfo:
 
 
 class Instants:
-    """Parser of instants. It counts the dates that have no time zone.
+    """Parser of instants. It notes whether dates have no time zone.
 
     Parameters
     ----------
     zone
         Time zone of dates that do not name one.
     date_format
-        Format of dates as in `strptime`; None for ISO 8601, and dates with the year last whose order is known.
+        Format of dates as in `strptime`. None: ISO 8601, dates with the name of a month, and, once `learn_order` knows
+        the order of day and month, dates with the year last.
 
     Examples
     --------
@@ -96,6 +97,7 @@ class Instants:
         self.day_first: bool | None = None
         """Whether the day precedes the month in dates whose year comes last; None if unknown."""
         self.without_zone = 0
+        """More than 0 if a date had no time zone."""
         self._local = lru_cache(maxsize=4096)(self._dated)
         self._hours: dict[str, int | None] = {}
 
@@ -108,11 +110,11 @@ class Instants:
         """Return the Unix time that a text states, in seconds.
 
         `UNKNOWN` if the text stands for a missing value, None if it is unreadable. At the end of summer time one local
-        hour occurs twice. A date in it is taken for the first occurrence, see `twice`.
+        hour occurs twice. A date in this hour means its first occurrence; `twice` returns the second.
         """
         if (number := whole_number(text)) is not None and not self._of_digits:
             return self.of_number(number)
-        if len(text) == 19 and self.date_format is None:  # a date by far the most often, and so without a zone
+        if len(text) == 19 and self.date_format is None:  # mostly a date; it has no time zone
             clock, hour = _CLOCK.get(text[14:]), self._hour(text[:13])
             if clock is not None and hour is not None and text[13] == ":":
                 self.without_zone += 1
@@ -126,8 +128,8 @@ class Instants:
     def learn_order(self, texts: Iterable[str]) -> None:
         """Find out whether day or month comes first in the dates whose year comes last, if there are such dates.
 
-        Raise `TraceError` if all these dates fit both orders, if no order fits all of them, or if most texts are days
-        of a spreadsheet.
+        Raise `TraceError` if all these dates fit both orders, if no order fits all of them, or if over nine tenths of
+        the texts are days as spreadsheets count them.
         """
         if self.date_format is not None or self.day_first is not None:
             return
@@ -167,15 +169,18 @@ class Instants:
         return in_seconds(number)
 
     def of_numbers(self, numbers: Integers) -> Integers | None:
-        """Return the Unix times of numbers of at most 15 digits, shape (n,); None if some of them may be dates."""
+        """Return the Unix times of numbers of at most 15 digits, shape (n,), in seconds.
+
+        None if `of_number` must read them one by one: some of them may be dates, or are unreadable.
+        """
         if self._of_digits or any(((numbers >= least) & (numbers < beyond)).any() for least, beyond, _ in COMPACT):
             return None
         return in_seconds_all(numbers)
 
     def of_local(self, seconds: Integers) -> Integers | None:
-        """Return the Unix times of local times, which are seconds since 1970 as if there were no time zone, shape (n,).
+        """Return the Unix times of local times, shape (n,). Local times are the seconds since 1970 on the local clock.
 
-        None if the user has stated a format of dates, or the clocks change within the hour of one of them.
+        None if the user has stated a format of dates, or if the clocks change within the hour of a local time.
 
         >>> Instants(zone_of("Europe/Berlin")).of_local(np.array([1_795_325_473])).tolist()
         [1795321873]
@@ -281,7 +286,7 @@ class Instants:
 def in_seconds(number: int) -> int | None:
     """Return a Unix time in seconds, from one in seconds, milliseconds, microseconds or nanoseconds.
 
-    The size of the number shows its unit. None if the unit is smaller than seconds, and the year not 1990 to 2099.
+    The size of the number shows its unit. None if the unit is below a second and the year is not within 1990 to 2099.
 
     >>> [in_seconds(number) for number in (1795325473, 1795325473999, 1795325473000000, 1795325473000000000)]
     [1795325473, 1795325473, 1795325473, 1795325473]
@@ -295,7 +300,7 @@ def in_seconds(number: int) -> int | None:
 
 
 def in_seconds_all(numbers: Integers) -> Integers | None:
-    """Return `in_seconds` of numbers of at most 15 digits, shape (n,); None if it is None for one of them."""
+    """Return `in_seconds` of numbers of at most 15 digits, shape (n,); None if one of them is unreadable."""
     large = numbers >= SMALLER[-1][0]
     if not large.any():
         return numbers

@@ -6,7 +6,7 @@ from shadowtime.shared.accounting.instants import whole_number
 from shadowtime.shared.bounds import MAX_INTEGER
 
 LIFE = 10**8
-"""Increase of a job's number each time it is requeued. Slurm's own numbers are smaller."""
+"""Increase of a job's number each time it is requeued. Slurm's own numbers are smaller, except in a federation."""
 
 TASKS = 2**22
 """A number of tasks that no Slurm array reaches. A requeued task's number increases by `TASKS` times `LIFE`."""
@@ -19,7 +19,7 @@ MAX_TASKS = 4_000_002
 tasks from this one on."""
 
 FEDERATED_SPANS = 43
-"""Multiples of `LIFE` that cover all job numbers of a federation, which have 32 bits: six for the cluster of origin."""
+"""Multiples of `LIFE` that cover all job numbers of a federation. They have 32 bits: six are the cluster of origin."""
 
 MAX_PARTS = (TASKS - MAX_TASKS) // FEDERATED_SPANS - 1
 """The last life, and the maximum number of tasks, for which a federated job has a number up to `MAX_INTEGER`."""
@@ -28,8 +28,8 @@ MAX_PARTS = (TASKS - MAX_TASKS) // FEDERATED_SPANS - 1
 def number_of(job: int, task: int | None = None, life: int = 0) -> int:
     """Return the number of a Slurm job or array task in one of its lives, counted from 0.
 
-    In a federation, job numbers are `LIFE` or larger. Their numbers are among those of array tasks that cannot exist,
-    so that no two jobs share a number. Federated lives and tasks beyond `MAX_PARTS` get one above `MAX_INTEGER`.
+    Jobs of a federation have numbers of `LIFE` or more. They get the numbers of array tasks that cannot exist, so that
+    no two jobs share a number. Federated lives and tasks beyond `MAX_PARTS` get numbers above `MAX_INTEGER`.
 
     >>> number_of(4711), number_of(4711, life=1), number_of(85, task=4), number_of(85, task=4, life=1)
     (4711, 100004711, 500000085, 419430900000085)
@@ -51,7 +51,7 @@ def is_federated(job: Any) -> Any:
 
 
 def task_of(number: int) -> tuple[int, int]:
-    """Return the job and the task of the first life of an array task, from its number.
+    """Return the job and the task of an array task, from its number in its first life.
 
     >>> task_of(number_of(85, task=4)), task_of(number_of(2**27 + 1, task=0))
     ((85, 4), (134217729, 0))
@@ -69,9 +69,9 @@ def task_of(number: int) -> tuple[int, int]:
 
 
 def job_of(number: int) -> tuple[int, int | None]:
-    """Return the job of a number up to `MAX_INTEGER`, and its task in an array, in whichever life of the task.
+    """Return the job of a number up to `MAX_INTEGER`, and its array task in any of its lives; None outside arrays.
 
-    A later life of a job outside arrays has the number of an array task. The number alone does not distinguish them.
+    A later life of a job outside arrays has the number of an array task, and is returned as this task.
 
     >>> job_of(4711), job_of(number_of(85, task=4, life=1)), job_of(number_of(2**27 + 1, task=0, life=2))
     ((4711, None), (85, 4), (134217729, 0))

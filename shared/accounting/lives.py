@@ -14,7 +14,7 @@ from shadowtime.shared.cluster import KILLED, RESIZED
 from shadowtime.shared.kernels import Flags, Integers
 
 DATED = 10**8
-"""Limit below which times are seconds of the log, not Unix times. Logs written by `convert` have times of the log."""
+"""Limit below which times are seconds since the start of the log, not Unix times. `convert` writes such logs."""
 
 NO_INSTANTS = 2**31 - 1, 2**32 - 2, 2**32 - 1
 """The last numbers of 32 bits, which programs write for no time."""
@@ -25,7 +25,7 @@ NOWHERE = "none assigned"
 """Node list of a job that never started. For such a job, some versions of Slurm print its end also as its start."""
 
 CUT_AT_WINDOWS = "sacct -T cuts jobs off at the limits of its window; run it without -T"
-"""Part of the notes on rows that show that."""
+"""Advice in the notes on rows that seem to be cut off."""
 
 
 class Lives(NamedTuple):
@@ -49,11 +49,11 @@ class Lives(NamedTuple):
 
 
 def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
-    """Return the instants and durations of rows.
+    """Return the instants and durations of rows. `instants` parsed their dates, and has the time zone of the user.
 
-    At the end of summer time a local hour occurs twice. The chosen occurrence is the one that agrees with the run time,
-    or else the one that keeps submit, eligible, start and end in order. If the time zone is unknown, an end is moved by
-    an hour if its distance from the start differs by an hour from the run time.
+    At the end of summer time a local hour occurs twice. In the time zone of the user, the chosen occurrence is the one
+    that agrees with the run time, or else the one that keeps submit, eligible, start and end in order. If UTC was
+    assumed, an end is moved by an hour if its distance from the start differs by an hour from the run time.
     """
     submit, eligible, start, end = (_dated(rows.column(name)) for name in ("submit", "eligible", "start", "end"))
     run_time, suspended = rows.column("run_time"), np.maximum(rows.column("suspended"), 0)
@@ -97,12 +97,12 @@ def joined_sizes(
 ) -> tuple[list[tuple[int, int, int]], Flags]:
     """Join the rows of each resized job into its first row: change `lives`, `status` and `limit` in place.
 
-    The file has one row for each size of a job.
+    The file has one row for each size of a job. All arguments are columns of shape (n,), with a value for each row.
 
     Parameters
     ----------
     known
-        Whether a row is considered, shape (n,).
+        Whether a row is considered.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def repeated(numbers: Integers, lives: Lives) -> Flags:
 
 
 def cut_at_windows(numbers: Integers, lives: Lives, kept: Flags) -> Integers:
-    """Return the rows in `kept` that start in the second in which another row of the same job and submission ends.
+    """Return the indices of kept rows that start in the second in which another row of their submission ends.
 
     `sacct -T` prints such rows, see `CUT_AT_WINDOWS`. A requeued job is submitted anew.
     """
@@ -171,7 +171,8 @@ def own_numbers(
 
     Only the rows in `kept` count. `steps` has the step of each row. For a step of `UNKNOWN`, a power of ten above all
     numbers is used. `since`, the time from which a life waits, is raised in place to the end of the previous life. A
-    row that starts before that end is another job of the same number; the second result has these rows.
+    row that starts before that end is another job of the same number, for which `since` stays. The second result has
+    the indices of these rows.
     """
     rows = np.flatnonzero(kept)
     rows = rows[np.lexsort((lives.start[rows], lives.submit[rows], numbers[rows]))]
@@ -183,6 +184,6 @@ def own_numbers(
     again = np.flatnonzero(life > 0)
     before, later = lives.end[rows[again - 1]], rows[again]
     others = lives.started[later] & (lives.start[later] < before)
-    several = np.isin(numbers[later], numbers[later[others]])  # then none of them is surely a life of another
+    several = np.isin(numbers[later], numbers[later[others]])  # which of them are lives of one job is unknown
     since[later] = np.where(several, since[later], np.maximum(since[later], before))
     return own, later[others]

@@ -66,7 +66,7 @@ def first_node(node_list: str) -> str:
 
 
 class _Described(FrozenModel):
-    """A table `[[pool]]` of a TOML file; memory is in MiB."""
+    """A table `[[pool]]` of a TOML file; `memory` is of the whole pool, in MiB."""
 
     name: StrictStr
     processors: StrictInt
@@ -85,8 +85,8 @@ def read_parts(path: Path) -> MachineParts:
     ----------
     path
         Either TOML with a table `[[pool]]` for each pool, or the output of `scontrol show node` followed by that of
-        `scontrol show partition`. Required keys of a table are name and processors. Optional keys are nodes, memory in
-        MiB, gpus, gpu_types (a table with the GPUs of each type), partitions and node_names.
+        `scontrol show partition`. Required keys of a table are name and processors. Optional keys are nodes, memory
+        (MiB of the whole pool), gpus, gpu_types (a table with the GPUs of each type), partitions and node_names.
 
     Raise `TraceError` if the file cannot be read or has neither format. The message says why.
 
@@ -95,12 +95,13 @@ def read_parts(path: Path) -> MachineParts:
     docs/accounting.md#pools.
     """
     try:
-        text = path.read_bytes()[: MAX_SIZE + 1].decode(errors="replace")
+        content = path.read_bytes()
     except OSError as error:
         raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
 
-    if len(text) > MAX_SIZE:
+    if len(content) > MAX_SIZE:
         raise TraceError(f"{path}: a file of pools has at most {MAX_SIZE:,} bytes; this one is larger")
+    text = content.decode(errors="replace")
     try:
         parts = _from_slurm_lines(text) if re.search(r"^NodeName=", text, re.MULTILINE) else _as_described(text)
     except (ValidationError, ValueError, RecursionError) as error:
@@ -108,7 +109,7 @@ def read_parts(path: Path) -> MachineParts:
         raise TraceError(f"{path}: expected [[pool]] tables (TOML) or output of scontrol show node: {why}") from error
 
     if not 0 < len(parts.pools) <= MAX_POOLS:
-        raise TraceError(f"{path}: {len(parts.pools)} pools; a machine has 1 to {MAX_POOLS}")
+        raise TraceError(f"{path}: found {len(parts.pools)} pools; a machine has 1 to {MAX_POOLS}")
     return parts
 
 
@@ -168,7 +169,8 @@ def parts_of_nodes(
     Parameters
     ----------
     nodes
-        Name, partitions, resources and GPU types of each node. Resources are processors, MiB of memory and GPUs.
+        Name, partitions (at least one), resources and GPUs by type of each node. Resources are `processors`, `nodes`,
+        `memory` in MiB and `gpus`.
 
     >>> has = {"processors": 4, "nodes": 1, "memory": 4000, "gpus": 0}
     >>> of_nodes = {"n1": ["batch", "debug"], "n2": ["batch"], "n3": ["gpu"]}
@@ -239,7 +241,7 @@ def gpus_of(devices: str) -> int:
 def gpu_types_of(devices: str) -> dict[str, int]:
     """Return the number of GPUs of each type in Slurm's text of generic resources; GPUs without a type are `other`.
 
-    Types are in small letters, as in trackable resources (TRES): a node of `gpu:A100:2` has `gres/gpu:a100=2`.
+    Types are in lower case, as in trackable resources (TRES): a node of `gpu:A100:2` has `gres/gpu:a100=2`.
 
     >>> gpu_types_of("gpu:A100:4(S:0-1),gpu:v100:2,gpu:1,craynetwork:1")
     {'a100': 4, 'v100': 2, 'other': 1}

@@ -18,7 +18,7 @@ _IN_NAME = re.compile(r"(?:\A|[ _(\[])([a-zµ]+)[)\]]?\Z")
 
 
 class Mapped(NamedTuple):
-    """A column of a file. `unit` is the unit of its numbers, if the user has stated it."""
+    """A column of a file; an empty name for none. `unit` is the unit of its numbers, if the user has stated it."""
 
     column: str
     unit: str | None = None
@@ -48,8 +48,8 @@ def notes_on_units(columns: Mapping[str, Mapped]) -> list[str]:
 def parse_columns(texts: Iterable[str]) -> dict[str, str]:
     """Return the columns by our names, from texts such as `submit=queued_at,limit=wanted:min,gpus=`.
 
-    A column may have a unit behind a colon. An empty one is left out. Raise `SettingsError` if a text is malformed,
-    or a name is unknown or has two columns.
+    A column may have a unit behind a colon. An empty column means that the name is not read. Raise `SettingsError` if a
+    text is malformed, or a name is unknown or has two columns.
 
     >>> parse_columns(["submit=queued_at,limit=wanted:min", "gpus="])
     {'submit': 'queued_at', 'limit': 'wanted:min', 'gpus': ''}
@@ -70,12 +70,12 @@ def parse_columns(texts: Iterable[str]) -> dict[str, str]:
 
 
 def is_table(mapping: Mapping[str, str]) -> bool:
-    """Return whether a mapping is that of a table: the user names the columns of job numbers and submissions."""
+    """Return whether a mapping is for a table: the user names the columns of job numbers and submissions."""
     return bool(mapping.get("job_number") and mapping.get("submit"))
 
 
 def resolved(mapping: Mapping[str, str], there: Sequence[str]) -> dict[str, Mapped]:
-    """Return the mapped columns of a file with columns `there`. An empty column stands for none.
+    """Return the mapped columns of a file whose columns have the names `there`. An empty column stands for none.
 
     Raise `SettingsError` if a name is unknown, the file has no such column, or a unit does not fit.
 

@@ -21,7 +21,7 @@ KINDS = {
 """Kinds of names, with the field of a job that holds the number."""
 
 POOL, REQUEUED = "pool", "requeued"
-"""Further kinds of entries that a follower stores: the pool of a partition; the job of a life, by its number."""
+"""Further kinds of entries that a follower stores: the pool of each partition, and the job of each life's number."""
 
 DIGITS = 16
 """Hexadecimal digits of a hidden name."""
@@ -59,7 +59,7 @@ class Names:
         self.of: dict[str, dict[str, int]] = {kind: {} for kind in KINDS}
 
     def numbers(self, kind: str, names: Sequence[str]) -> Integers:
-        """Return the number of each name, -1 for an empty name. A new name gets the next number."""
+        """Return the number of each name of a kind in `KINDS`; -1 for an empty one. A new name gets the next number."""
         known = self.of[kind]
         return np.array(
             [known.setdefault(self.shown(kind, name), len(known) + 1) if name else -1 for name in names],
@@ -84,7 +84,7 @@ class Names:
 
 
 def read_names(path: Path | None, key_file: Path | None) -> Names:
-    """Return the names of a stored mapping; no names if the file does not exist. More names can be added.
+    """Return the names of a stored mapping; no names if `path` is None or does not exist. More names can be added.
 
     Raise `TraceError` if the mapping is invalid or has another key, or the key cannot be read or is too short. The
     message names the file.
@@ -108,7 +108,7 @@ def read_names(path: Path | None, key_file: Path | None) -> Names:
         raise TraceError(f"{path}: not a mapping of names: expected names and numbers for {', '.join(KINDS)}")
     if check != names.key_check and any(stored.values()):
         other = "without a key" if check is None else "with a key" if key_file is None else "with another key"
-        raise TraceError(f"{path} was written {other}; choose another file for --names")
+        raise TraceError(f"{path} was written {other}; use it in the same way, or name another file with --names")
     names.of |= stored
     return names
 

@@ -9,7 +9,7 @@ EXAMPLES = 3
 """Number of odd rows that are quoted."""
 
 MAX_SHARE = 0.1
-"""Share of a file's rows. A file with a larger share of odd rows is refused, unless the user accepts that."""
+"""Maximum share of odd rows among a file's rows. A file with a larger share is refused, except with `--lenient`."""
 
 UNREADABLE = "unreadable"
 """Reason under which odd rows are counted among the rows that are left out."""

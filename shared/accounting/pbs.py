@@ -14,7 +14,7 @@ from shadowtime.shared.accounting.text_file import first_lines, lines_of
 NAME = "PBS"
 
 FIRST_ENDS = 1_000
-"""The number of ended jobs that show how far the clock of the dates is ahead of UTC: their records have both times."""
+"""The number of ended jobs that show how far the dates are ahead of UTC. Their records have dates and Unix times."""
 
 _OF_RESERVATION = re.compile(rb"[^;]*;[^;]*;" + RESERVATION.pattern.encode())
 
@@ -80,9 +80,9 @@ def read(path: Path, reading: Reading) -> AccountingRows:
         )
     if instants.assumed and deleted:
         hours = round(median(ahead or [0]) / 3600, 1)
-        clock = f", although its other records are {abs(hours):g} h {'ahead of' if hours > 0 else 'behind'} UTC"
+        clock = f", although the dates of ended jobs are {abs(hours):g} h {'ahead of' if hours > 0 else 'behind'} UTC"
         rows.notes.append(
-            "the ends of jobs that never started have dates without a time zone: taken for UTC"
+            "the ends of jobs that never started have dates without a time zone: read as UTC"
             f"{clock if hours else ''}; see --time-zone"
         )
     return rows

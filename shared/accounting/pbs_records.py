@@ -38,7 +38,7 @@ OF_REQUESTS = tuple(f"Resource_List.{name}" for name in ("nodes", "neednodes", "
 """Attributes with the size that a job requests."""
 
 DELETED = {"D", "A", "K"}
-"""Types of records of jobs that a person or the server deleted, waiting or running. A running job then also ends."""
+"""Types of records of jobs that a person or the server deleted. A job that ran also has a record of its end."""
 
 HANDLED = {"Q", "S", "E", "R", "M"} | DELETED
 """Types of records that are read."""
@@ -58,7 +58,8 @@ _KIB = {"": 1 / 1024, "k": 1.0, "m": 1024.0, "g": 1024.0**2, "t": 1024.0**3, "p"
 class PbsWaiting(NamedTuple):
     """A queued or running job: line of its last record, Unix times, and the attributes of all its records.
 
-    `deleted` says whether it was deleted while it ran. A record of its end should follow.
+    `started` is `UNKNOWN` while the job waits. `deleted` says whether it was deleted while it ran. A record of its end
+    should follow.
     """
 
     line: int
@@ -71,7 +72,7 @@ class PbsWaiting(NamedTuple):
 class PbsLife(NamedTuple):
     """The facts about a life of a job from its records so far; `end` is `UNKNOWN` after a record Q or S.
 
-    `known` is False if all facts come from a single record of another type than Q and S.
+    `kind` is the type of the last record. `known` is False if all facts are from one record that is not of type Q or S.
     """
 
     line: int
@@ -171,11 +172,11 @@ def _facts_of(
         submit = known.queued
     eligible = _instant(asked, "etime")
     if any(0 <= instant < _FIRST_SECOND for instant in (submit, eligible, start, ended)):
-        raise ValueError(f"job {quote(job)} has a time that is not a Unix time")
+        raise ValueError(f"job {quote(job)} has a time before 1973, which is not a Unix time")
     exit_status = attributes.get("Exit_status", "")
     code = int(exit_status) if _EXIT.match(exit_status) else None
     hosts, request = asked.get("exec_host", ""), _requested(*map(asked.get, OF_REQUESTS))
-    ncpus = _whole(asked, "Resource_List.ncpus")  # of PBS, with the defaults of what `select` does not state
+    ncpus = _whole(asked, "Resource_List.ncpus")  # PBS adds its defaults to what `select` states
     numbers = {
         "job_number": number_of(*numbered(job)),
         "submit": submit,
@@ -253,7 +254,7 @@ def _processors(asked: Mapping[str, str], hosts: str, request: PbsRequest) -> in
     """Return the processors of a job: those that it held, or else those that it requested.
 
     `total_execution_slots` is Torque's own count of the slots in `exec_host`. If the two disagree, or a list of hosts
-    has no slots, the largest of all statements counts.
+    has no slots, the largest number in all attributes counts.
     """
     slots, counted = _slots(hosts), _whole(asked, "total_execution_slots")
     if slots > 0 and slots == counted:
@@ -298,7 +299,7 @@ def _requested(
 
     `Resource_List.select` of PBS Pro has parts such as `2:ncpus=16:ngpus=1`.
 
-    The arguments are the values of `OF_REQUESTS`. Moab may have the whole request in `Resource_List.nodect`.
+    The arguments are the values of `OF_REQUESTS`. Moab may write the whole request to `Resource_List.nodect`.
 
     >>> _requested("2:ppn=16+c7:ppn=4:gpus=2#shared")
     PbsRequest(processors=36, nodes=3, gpus=2)

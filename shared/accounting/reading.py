@@ -30,10 +30,10 @@ TYPES = ("gpu_type", "gpu_got")
 class Reading:
     """The user's options for reading a file.
 
-    `columns` has the names of a table's columns by our names of fields. The paths are the files of the pools, of the
-    mapping of names, and of the key that hides names. `lenient` accepts any share of odd rows. `fields` are the
-    fields of a file without a header. `cluster` is the only cluster whose jobs are read. `date_format` is as in
-    `strptime`.
+    `columns` has the names of a table's columns by our names of fields. `time_zone` is that of dates without one; None
+    means UTC. The paths are the files of the pools, of the mapping of names, and of the key that hides names. `lenient`
+    accepts any share of odd rows. `fields` are the fields of a file without a header. `delimiter` is None if the file
+    shows it. `cluster` is the only cluster whose jobs are read. `date_format` is as in `strptime`.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class AccountingRows:
         """Number of rows left out, by reason, with a description of the first of these rows."""
         self.odd = OddRows()
         self.assumed_utc = False
-        """Whether dates without a time zone were taken for UTC."""
+        """Whether dates without a time zone were read as UTC."""
         self.assumed_limit: tuple[str, str] | None = None
         """The name of the column of limits, and the unit in which they were read, if nobody has stated the unit."""
         self.open_units: frozenset[str] = frozenset()
@@ -119,9 +119,9 @@ class AccountingRows:
             self._words[name].extend(words[name] if name in words else [""] * more)
 
     def note_assumed_utc(self, advice: str = "see --time-zone") -> None:
-        """Record that dates without a time zone were taken for UTC, and add a note with `advice`."""
+        """Record that dates without a time zone were read as UTC, and add a note with `advice`."""
         self.assumed_utc = True
-        self.notes.append(f"its dates state no time zone: taken for UTC; {advice}")
+        self.notes.append(f"its dates state no time zone: read as UTC; {advice}")
 
     def leave_out(self, reason: str, count: int, example: str) -> None:
         """Record that `count` rows are left out for a reason. `example` describes the first of them."""

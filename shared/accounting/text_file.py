@@ -1,6 +1,6 @@
 """The lines of a log, plain or compressed, with any kind of line end. A log is read `PIECE` bytes at a time.
 
-A folder is the log that its files make in the order of their names, such as accounting with a file for each day.
+A folder is read as one log: all its files in the order of their paths, such as accounting with a file for each day.
 """
 
 import bz2
@@ -51,8 +51,8 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
 
     Lone carriage returns are line ends, too. Otherwise a whole old file would look like one long line.
 
-    Raise `TraceError` if the file cannot be read, is a damaged compressed file, or has more or longer lines than a log
-    may have.
+    Raise `TraceError` if the file cannot be read, is a damaged compressed file, or is larger or has more or longer
+    lines than a log may have.
 
     Examples
     --------
@@ -74,10 +74,10 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
         longest = max(map(len, lines), default=0)
         if max(longest, len(left)) > MAX_LINE_LENGTH:
             number = next((n for n, line in enumerate(lines, 1) if len(line) > MAX_LINE_LENGTH), len(lines) + 1)
-            raise TraceError(f"{path}, line {before + number}: longer than {MAX_LINE_LENGTH:,} bytes")
+            raise TraceError(f"{path}, line {before + number}: longer than the maximum of {MAX_LINE_LENGTH:,} bytes")
         before += len(lines)
         if before > MAX_LINES:
-            raise TraceError(f"{path}, line {MAX_LINES + 1}: a log has at most {MAX_LINES:,} lines")
+            raise TraceError(f"{path}, line {MAX_LINES + 1}: a log has at most {MAX_LINES:,} lines; split it")
         yield lines
 
     yield [left.removesuffix(b"\r")]
@@ -95,7 +95,10 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def ends_with_a_line(path: Path) -> bool:
-    """Return whether a file ends with a line end. For compressed, UTF-16 and empty files this is assumed."""
+    """Return whether a file, or the last file of a folder, ends with a line end.
+
+    This is assumed of compressed, UTF-16 and empty files.
+    """
     with files_of(path)[-1].open("rb") as file:
         begins = file.read(max(map(len, PACKED)))
         if begins.startswith((*PACKED, *_UTF_16)) or not file.seek(0, os.SEEK_END):
@@ -105,9 +108,9 @@ def ends_with_a_line(path: Path) -> bool:
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the files in a folder and its subfolders, in the order of their names. Return a file alone.
+    """Return the files in a folder and its subfolders, in the order of their paths. For a file, return the file alone.
 
-    Hidden files do not count.
+    Hidden files and folders do not count.
 
     Raise `TraceError` if the folder has no file, or the file system refuses to list it.
     """
@@ -153,7 +156,7 @@ def kept(path: Path) -> Iterator[tuple[Path, str]]:
                 while piece := pipe.read(PIECE):
                     total += len(piece)
                     if total > MAX_LOG_SIZE:
-                        raise TraceError(f"{name}: a log has at most {MAX_LOG_SIZE:,} bytes")
+                        raise TraceError(f"{name}: a log has at most {MAX_LOG_SIZE:,} bytes; split it")
                     file.write(piece)
         except OSError as error:
             raise TraceError(f"{name}: cannot be read: {error.strerror}") from error
@@ -169,7 +172,7 @@ def whole_contents(path: Path, limit: int) -> bytes:
     for piece in contents_of(path):
         total += len(piece)
         if total > limit:
-            raise TraceError(f"{path}: larger than {limit:,} bytes, unpacked; split it")
+            raise TraceError(f"{path}: expected at most {limit:,} bytes, unpacked; split it")
         pieces.append(piece)
     return b"".join(pieces)
 
@@ -188,7 +191,7 @@ def beginning_of(path: Path) -> bytes:
 
 
 def first_lines(head: bytes, most: int = 20) -> list[bytes]:
-    r"""Return the first whole lines of the beginning of a log.
+    r"""Return at most `most` whole lines of the beginning of a log. A single line counts without its line end, too.
 
     >>> first_lines(b"; Version: 2\r\n1 2\n"), first_lines(b"1 2")
     ([b'; Version: 2', b'1 2'], [b'1 2'])
@@ -211,7 +214,7 @@ def contents_of(path: Path, piece_size: int | None = None) -> Iterator[bytes]:
         for piece in _pieces_of(part, piece_size or PIECE):
             total += len(piece)
             if total > MAX_LOG_SIZE:
-                raise TraceError(f"{path}: a log has at most {MAX_LOG_SIZE:,} bytes, unpacked")
+                raise TraceError(f"{path}: a log has at most {MAX_LOG_SIZE:,} bytes, unpacked; split it")
             yield piece
 
 
@@ -271,7 +274,7 @@ def _unpacked(file: BinaryIO, packing: str) -> Iterator[Any]:
 
 
 def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """Return the only file in an archive. Folders, and what macOS adds, do not count."""
+    """Return the only file in an archive. Folders, and files that macOS adds, do not count."""
     members = [
         member for member in archive.infolist() if not member.is_dir() and not member.filename.startswith("__MACOSX/")
     ]
@@ -309,8 +312,8 @@ class _GzipMember:
 class _Unpacker(io.RawIOBase):
     """Reader of the streams in a file, one after the other, with bounded memory. `LZMAFile` has no such bound.
 
-    At the end of each stream, the bytes behind it are copied. So few bytes are read at a time, and the number of
-    streams is limited: a stream may be empty. `new` makes the decompressor of a stream.
+    At the end of each stream, the bytes behind it are copied. Therefore few bytes are read at a time, and the number of
+    streams is limited, since a stream may be empty. `new` makes the decompressor of a stream.
     """
 
     def __init__(
@@ -348,5 +351,5 @@ class _Unpacker(io.RawIOBase):
         read = self._file.read(PACKED_PIECE)
         self._packed += len(read)
         if self._packed > MAX_LOG_SIZE:
-            raise TraceError(f"a packed log has at most {MAX_LOG_SIZE:,} bytes")
+            raise TraceError(f"a packed log has at most {MAX_LOG_SIZE:,} bytes; split it")
         return read

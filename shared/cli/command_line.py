@@ -66,11 +66,11 @@ def run_command(module: Any) -> None:
 def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None:
     """Run a command line, then exit the process.
 
-    The exit status is 2 after an error, 130 after Ctrl-C, and 0 if standard output has been closed by its reader. It is
-    143 after SIGTERM if the command has a remark about interruptions.
+    The exit status is the number that `app` returns, or else 0. It is 2 after an error, 130 after Ctrl-C, and 0 if
+    standard output has been closed by its reader. It is 143 after SIGTERM if `interrupted` is not the default.
     """
     if interrupted != "interrupted" and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _terminate)  # as batch systems send it: end child processes, and say so
+        signal.signal(signal.SIGTERM, _terminate)  # batch systems send it: end child processes, and print the remark
     try:
         ended = _command(app)(standalone_mode=False, prog_name=program()) if isinstance(app, typer.Typer) else app()
         if ended == INTERRUPTED:  # typer returns this after Ctrl-C
@@ -140,7 +140,7 @@ def _all_missing(error: Any) -> str | None:
 
 
 def _known_words(error: Any) -> str:
-    """Return the way out for an error about an unknown sub-command or option; empty for other errors."""
+    """Return the advice for an error about an unknown sub-command or option; empty for other errors."""
     commands, text = getattr(getattr(error.ctx, "command", None), "commands", {}), error.format_message()
     if text.startswith("No such option") and not getattr(error, "possibilities", None):
         return f"; see {error.ctx.command_path} --help"

@@ -15,7 +15,7 @@ def end_unwritten(error: OSError) -> NoReturn:
 
 
 def end_with(reason: str) -> NoReturn:
-    """Exit with an error, also if standard error cannot be written."""
+    """Print an error and exit with status 2, also if standard error cannot be written."""
     with suppress(OSError):
         print(f"error: {reason}", file=sys.stderr)  # noqa: T201
     sys.exit(2)

@@ -12,7 +12,7 @@ FIELDS = ("stage", "run", "sequence", "partition", "offset")
 
 
 class StructuredFormatter(logging.Formatter):
-    """Formatter of log records that adds those of `FIELDS` that were passed as `extra`."""
+    """Formatter of log records that adds those of `FIELDS` that were passed as `extra`, and `stage` to each record."""
 
     def __init__(self, *, json: bool, stage: str | None = None) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -55,7 +55,7 @@ def _printable(text: str) -> str:
 
 
 def start_logging(log_format: str, stage: str | None = None, level: int = logging.INFO) -> None:
-    """Write log records of `level` and above to standard error."""
+    """Write log records of `level` and above to standard error: as JSON if `log_format` is `json`, else as text."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(StructuredFormatter(json=log_format == "json", stage=stage))
     handler.addFilter(of_use)
@@ -76,14 +76,14 @@ def of_use(record: logging.LogRecord) -> bool:
 
 
 MAX_REMEMBERED = 1_000
-"""Maximum different log lines that are remembered."""
+"""Maximum number of different log lines that are remembered."""
 
 _ADDRESS = re.compile(r"(?<=:|,) ?\d+|0x[0-9a-f]+")
-"""Ports and addresses of objects, which differ between log lines that say the same."""
+"""Ports and addresses of objects. Lines that differ only in these are equal."""
 
 
 class OnceAMinute(logging.Filter):
-    """Filter that writes equal lines once a minute, with the number of those left out. Tracebacks always pass.
+    """Filter that writes equal lines once a minute, with the number of lines left out. Tracebacks always pass.
 
     Examples
     --------

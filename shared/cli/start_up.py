@@ -25,16 +25,16 @@ EXTRAS = {"stream": STREAM, "frames": {"pandas", "pyarrow"}, "campaign": {"dask"
 PLAIN = str.maketrans(
     dict.fromkeys("\u2013\u2212", "-") | {"…": "...", "≠": "!=", "≤": "<=", "≥": ">=", "±": "+-", "·": "*", "→": "->"}
 )
-"""Characters of our texts that old encodings lack, with their replacements."""
+"""Characters in our texts that old encodings lack, with their replacements."""
 
 
 def write_on_any_terminal() -> None:
-    """Let texts go to a standard output or error whose encoding lacks some of their characters, or that is closed."""
+    """Make standard output and error accept every text, even if a stream is closed or its encoding lacks characters."""
     sys.stdout, sys.stderr = (
-        open(os.devnull, "w") if stream is None else stream  # noqa: SIM115  # as long as the process
+        open(os.devnull, "w") if stream is None else stream  # noqa: SIM115  # open as long as the process
         for stream in (sys.stdout, sys.stderr)
     )
-    if not os.environ.get("COLUMNS", "").strip("0"):  # a terminal without a known width, on which rich shows nothing
+    if not os.environ.get("COLUMNS", "").strip("0"):  # the terminal's width is unknown; rich would show nothing at 0
         os.environ.pop("COLUMNS", None)
     codecs.register_error("shadowtime", _in_plain)
     for stream in (sys.stdout, sys.stderr):

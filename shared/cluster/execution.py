@@ -8,7 +8,7 @@ from shadowtime.shared.messages import JobEnded, JobStarted, construct_unchecked
 
 
 class Execution(NamedTuple):
-    """A job that started. `limit` is None if nothing ends it early.
+    """A job that started. `limit` is in seconds from the start; None if nothing ends the job early.
 
     `by` is a fraction (numerator, denominator) that scales the job's times to `processors`.
     """

@@ -38,7 +38,7 @@ class FreeResources:
         """GPUs of each type that running jobs hold, by job number, in pools with several types."""
 
     def change(self, event: CapacityChanged) -> None:
-        """Set the capacity of a pool."""
+        """Set the capacity of a pool, and change its free amounts by the difference."""
         at = event.pool or 0
         before = self.capacity[at].amounts
         self.capacity.change(event)
@@ -46,9 +46,9 @@ class FreeResources:
             self.free[at][resource] += (has or 0) - (had or 0)
 
     def allot(self, jobs: Iterable[Job | JobSubmitted]) -> None:
-        """Choose the GPUs of each type for jobs that start together: first for those that name a type.
+        """Choose the GPUs of each type for jobs that start together: first for the jobs that name a type.
 
-        Otherwise another job could get GPUs that a later one of them needs.
+        Otherwise a job that names no type could get GPUs that a job behind it needs.
         """
         if not any(self.capacity.types):
             return
@@ -64,7 +64,7 @@ class FreeResources:
                     left[at] = [free - taken for free, taken in zip(left[at], got, strict=True)]
 
     def take(self, job: Job, processors: int, got: tuple[int, ...] | None = None) -> None:
-        """Allocate a job's resources, on so many processors. `got` are its GPUs of each type, if they are stated."""
+        """Allocate `processors` and a job's memory and GPUs. `got` are its GPUs of each type, if they are known."""
         at = job.pool or 0
         if job.gpus and self.capacity.types[at]:
             if got is not None:
@@ -74,7 +74,7 @@ class FreeResources:
         self._move(job, processors, 1)
 
     def release(self, job: Job, processors: int) -> None:
-        """Free the resources that a job holds, on so many processors."""
+        """Free `processors` and the memory and GPUs that a job holds."""
         self._move(job, processors, -1)
         self.held.pop(job.job_number, None)
 
@@ -110,9 +110,9 @@ class FreeResources:
         return None
 
     def describe(self, jobs: Sequence[Job]) -> str:
-        """Return the largest job that does not fit on the idle machine, in words, and what to do.
+        """Return the largest job that does not fit on the machine, which must be idle, in words, and what to do.
 
-        If all jobs fit, the policy is the reason.
+        If all jobs fit, return that the policy is the reason why they wait.
         """
         largest = sorted(jobs, key=lambda job: -job.processors)
         for job in largest:

@@ -14,8 +14,8 @@ class Job(NamedTuple):
 
     `processors` is the requested number if that is positive, else the allocated number
     (docs/algorithms.md#processors). As in the log, a `run_time` may be longer than the `requested_time`, and a
-    `wait_time` may be negative. The job waits from its `submit_time` on. Without a limit it requests `MAX_DURATION`.
-    `gpu_type` is as in `JobSubmitted`. `gpu_got` are the GPUs that it got by type, as Slurm writes them.
+    `wait_time` may be negative. The job waits from its `submit_time` on. A `requested_time` of `MAX_DURATION` means no
+    limit. `gpu_type` is as in `JobSubmitted`. `gpu_got` are the GPUs that it got by type, as Slurm writes them.
     """
 
     job_number: int

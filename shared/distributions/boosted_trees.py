@@ -74,7 +74,7 @@ class Trees(NamedTuple):
 
 
 def asked(nodes: FloatTable, roots: Integers) -> Trees:
-    """Return the trees of a table of nodes, shape (nodes, 4), as `Trees`. Each tree has at most 64 leaves."""
+    """Return trees from a table of nodes, shape (nodes, 4). `roots` has the root of each tree, of at most 64 leaves."""
     questions: list[tuple[int, float, int, int]] = []
     leaves: list[float] = []
     begins: list[int] = []
@@ -256,7 +256,7 @@ class Regrowth:
     Parameters
     ----------
     days, fewest
-        Length of a period, and the fewest outcomes on which trees are grown.
+        Length of a period in days, and the fewest outcomes on which trees are grown.
     begin
         Called with `count` and `steps`, returns the growth of trees on the first `count` outcomes, after so many steps.
     """
@@ -287,12 +287,12 @@ class Regrowth:
         return growth.trees
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the counts, and those of the trees that are being grown."""
+        """Return the state as plain values: counts of the present trees, and of the trees that are being grown."""
         growth = None if self._pending is None else [*self._pending[:2], self._pending[2].steps]
         return {"counts": [self.grown, self._period], "growth": growth}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore the state that `snapshot` returned. Restore the outcomes before. `state` may have other keys, too."""
+        """Restore the state of `snapshot`, after the outcomes, from which trees are grown. Other keys are ignored."""
         self.grown, self._period = state["counts"]
         self._pending = None
         if state["growth"] is not None:

@@ -23,7 +23,7 @@ Masses = Floats
 
 @kernel
 def bin_of(run_time: float) -> int:
-    """Return the bin that contains `run_time`, in seconds.
+    """Return the bin that contains `run_time`, in seconds; the last bin for longer run times.
 
     >>> [bin_of(value) for value in (0.0, 1.0, 1.8, 2.0, 3600.0)]
     [0, 0, 1, 2, 14]
@@ -43,7 +43,7 @@ def bin_of(run_time: float) -> int:
 def mean_run_time(masses: Floats, limit: float) -> float:
     """Return the mean run time in seconds of jobs that end at `limit` at the latest. The limit may be infinite.
 
-    The masses need not add up to 1. O(bins).
+    The masses need not add up to 1, but must not all be 0. O(bins).
 
     >>> round(mean_run_time(np.array([0.0, 0.0, 1.0]), np.inf), 2)
     2.45
@@ -91,7 +91,7 @@ def expected_run_time(masses: Floats, elapsed: float, limit: float) -> float | N
 
 @kernel
 def mass_before(masses: Floats, time: float) -> float:
-    """Return the probability mass of run times below `time`, in seconds.
+    """Return the probability mass of run times below `time`, in seconds. Bin 0 stands for one second.
 
     >>> mass_before(np.array([0.5, 0.0, 0.0, 0.5]), 1.8**2.5)
     0.75

@@ -16,7 +16,7 @@ PACKED: Final = "zlib:"
 
 
 def packed(table: bytes | memoryview) -> str:
-    """Return a table, mostly of zeros, as compressed text.
+    """Return the bytes of a table as compressed text.
 
     >>> unpacked(packed(bytes(1000))) == bytes(1000), len(packed(bytes(1000)))
     (True, 33)
@@ -98,7 +98,7 @@ class OutcomeRows:
     def in_order(self, count: int | None = None) -> tuple[Rows, IntegerTable]:
         """Return the rows, shape (jobs, width), and their outcomes, shape (jobs, outcomes), oldest first.
 
-        With `count`, the history is that after the first `count` jobs. At most `SPARE` jobs may have followed.
+        With `count`, return the history as it was after the first `count` jobs. At most `SPARE` jobs may have followed.
         """
         end = self.count if count is None else count
         return self._between(end - self._history, end)

@@ -89,7 +89,7 @@ def limit_outcomes(masses: Floats, limit: float, at_limit: float) -> Floats:
 
 @kernel
 def count_transform(counts: Floats, begin: float, end: float) -> None:
-    """Add a transform to the counts of equal parts of [0, 1], in place.
+    """Add a probability integral transform to the counts of equal parts of [0, 1], in place.
 
     Its weight of 1 is spread evenly between `begin` and `end`, or put into one part if they are nearly equal.
 

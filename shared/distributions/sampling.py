@@ -26,7 +26,7 @@ def sampled_times(
         Run time in seconds of a job without a prediction, or one that has outlived its whole distribution,
         shape (jobs,).
     draws
-        Numbers in [0, 1), shape (draws, jobs).
+        Probability levels in [0, 1), shape (draws, jobs).
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """The cache of compiled kernels: one file for each, named by a hash of all that it was compiled from.
 
-The files are pickles of machine code: whoever can change one runs code in each process that reads it. So a file is read
-only if nobody else can change it (`shared/private_files.py`).
+The files are pickles of machine code. A user who can change a file can run code in each process that reads it.
+Therefore a file is read only if nobody else can change it (`shared/private_files.py`).
 
 Numba's own cache checks only the kernel's own file for changes, and a crash can leave its index ahead of its data. If a
-callee in another file has changed, as after a pull, it would keep using machine code that contains the old callee.
+callee in another file has changed, as after a pull, Numba's cache would still use code that contains the old callee.
 """
 
 import logging
@@ -110,10 +110,10 @@ def _environment(name: str, constants: list[Any]) -> Any:
 log = logging.getLogger(__name__)
 
 DIGEST = 32
-"""Bytes at the head of a file with the SHA-256 digest of the rest."""
+"""Number of bytes at the head of a file that are the SHA-256 digest of the rest."""
 
 FILES = 4
-"""Compiled forms of a kernel that are kept."""
+"""Maximum number of files of a kernel that are kept."""
 
 _CONSTANT = (bool, int, float, complex, str, bytes, type(None))
 
@@ -173,7 +173,7 @@ class KernelCache(FunctionCache):
         return self._impl.rebuild(target_context, payload)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Write a compiled kernel, and delete its files but the last `FILES`: other checkouts may use them."""
+        """Write a compiled kernel, and delete all but its last `FILES` files, which other checkouts may use."""
         if not self._impl.check_cachable(data):
             return
         pickled: Any = dumps
@@ -181,7 +181,7 @@ class KernelCache(FunctionCache):
         try:
             self._impl.locator.ensure_cache_path()
             check_private(file.parent)
-            readers = file.parent.stat().st_mode & 0o044  # all who may look into the folder
+            readers = file.parent.stat().st_mode & 0o044  # users who may list the folder may read the file
             write_private(file, sha256(payload).digest() + payload, mode=0o600 | readers)
         except UntrustedFile as error:
             _warn_once(f"compiled kernels are not stored, and are compiled in each process: {error}")

@@ -23,7 +23,10 @@ cpu_target.target_context  # noqa: B018 - created now, as its lock must be taken
 
 
 def compiled(kernel: Kernel) -> Callable[..., Any]:
-    """Return the function of `numba.njit(signature, cache=True, nogil=True)`, but with our own cache."""
+    """Return the function of `numba.njit(signature, cache=True, nogil=True)`, but with our own cache.
+
+    If `NUMBA_DISABLE_JIT` is set, return the Python function.
+    """
     function = kernel.py_func
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
@@ -57,7 +60,7 @@ def _number_apart() -> None:
 
 
 def is_kept(kernel: Kernel) -> bool:
-    """Return whether the cache has a kernel in a file that is read."""
+    """Return whether the cache has a kernel, in a file that nobody else can change."""
     with global_compiler_lock:  # it guards `CACHE_DIR`, too
         file = _cache(kernel.py_func).file(_signature(kernel.py_func))
     try:

@@ -28,7 +28,7 @@ def cache_folder() -> Path:
 
 
 def kept_kernels() -> Iterator[Path]:
-    """Yield the files of compiled kernels in the cache. The first one is found at once, however many there are."""
+    """Yield the files of compiled kernels in the cache. The search is lazy: the first file costs no full listing."""
     return cache_folder().rglob("*.nbc")
 
 
@@ -40,7 +40,7 @@ class Kernel:
     """
 
     first_call_within: ClassVar[Callable[[], AbstractContextManager[object]]] = nullcontext
-    """Context manager around the loading or compilation at a first call; for measurements."""
+    """Returns the context of the loading or compilation at a first call; for measurements."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)
@@ -51,7 +51,7 @@ class Kernel:
         self._compiled: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Return the function's result. Raise `TypeError` for arguments of other types."""
+        """Return the function's result. Raise `TypeError` if an argument does not have the annotated type."""
         compiled = self._compiled
         if compiled is None:
             with Kernel.first_call_within():
@@ -153,9 +153,9 @@ def load_all() -> None:
 
 
 def get_ready() -> None:
-    """Import numba, and compile the kernels of imported modules that the cache lacks, so that no event waits for it.
+    """Import numba, and compile the kernels of imported modules that the cache lacks, so that no event waits for this.
 
-    O(kernels), at 50 us each if the cache has all.
+    If the cache has all kernels, this takes 50 us for each of them.
     """
     with _not_interrupted():
         compiling = _compiling()

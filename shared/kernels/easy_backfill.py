@@ -1,7 +1,7 @@
 """EASY backfilling over arrays: whether a job fits, the time at which it can start, one pass.
 
 The size of a job is a vector: processors first, then further resources, such as memory and GPUs. A job that needs none
-of a resource is not limited by it, even if the free amount is negative.
+of a resource is not limited by it, even if the free amount is negative. Times are in seconds.
 """
 
 import numpy as np
@@ -66,7 +66,7 @@ def place_of(
 
 @kernel
 def shadow_of(needed: Integers, free: Integers, sizes: IntegerTable, ends: Integers) -> tuple[int, Integers]:
-    """Return the shadow time of a job that needs so much of each resource, and the extra amount of each at that time.
+    """Return the shadow time of a job of size `needed`, and the extra amount of each resource at that time.
 
     See `place_of`. If the job fits already, the time is -`BEYOND`. O(n log n) in the running jobs.
 
@@ -128,6 +128,8 @@ def easy_pass(
 
     Parameters
     ----------
+    now
+        The time of the pass.
     free
         Free amount of each resource.
     sizes, run_times, order
@@ -141,7 +143,7 @@ def easy_pass(
     -------
     heads, shadow_time, extra_processors, rows
         `rows` are rows of the queue in the order in which they are accepted. Shadow time and extra processors are 0 if
-        no candidate fits.
+        no candidate fits. The shadow time is `BEYOND` if the head does not even fit on the idle machine.
     """
     waiting = len(sizes)
     left = free.copy()

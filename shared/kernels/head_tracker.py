@@ -28,10 +28,7 @@ def find_ready(attempts: IntegerTable, last_end: int) -> None:
 
 @kernel
 def release(attempts: IntegerTable, first: int, processors: int) -> None:
-    """Add a job's processors, in place, to `RELEASED` of attempts.
-
-    These are the attempts from id `first` on with a head that is not ready.
-    """
+    """Release a job's processors, in place, for the attempts from id `first` on whose head is not ready."""
     for at in range(len(attempts) - 1, -1, -1):  # in order of their ids
         if attempts[at, ID] < first:
             break
@@ -48,9 +45,9 @@ class TrackedHeads(NamedTuple):
     ready, hopeless
         Whether the head is ready, or never will be: all counted jobs have ended, and it is still not ready.
     ready_after
-        Seconds from the attempt until the head was ready.
+        Seconds from the attempt until the head was ready; `NOT_READY` before.
     extra
-        Processors released by then, beyond those that the head needs.
+        Processors released by then, beyond those that the head needs; negative before.
     """
 
     id: Integers
@@ -105,7 +102,7 @@ class HeadTracker:
         self.counted_from.pop(job_number, None)
 
     def end(self, time: int, job_number: int, processors: int) -> None:
-        """Release the processors of a job."""
+        """Release the processors of a counted job that ends at `time`, in seconds."""
         if time > self.last_end:
             self.mark_ready()
         self.last_end, self.marked = time, False

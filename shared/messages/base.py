@@ -97,11 +97,11 @@ class FrozenModel:
 
     def __setattr__(self, name: str, value: object) -> None:
         """Raise `FrozenInstanceError`: a message is immutable."""
-        raise FrozenInstanceError(f"{type(self).__name__} is immutable: {name} cannot be set")
+        raise FrozenInstanceError(f"{type(self).__name__} is immutable: {name} cannot be set; use replaced for a copy")
 
     def __delattr__(self, name: str) -> None:
         """Raise `FrozenInstanceError`: a message is immutable."""
-        raise FrozenInstanceError(f"{type(self).__name__} is immutable: {name} cannot be deleted")
+        raise FrozenInstanceError(f"{type(self).__name__} is immutable: {name} cannot be deleted; make another message")
 
     def __eq__(self, other: object) -> bool:
         """Return whether the other message has the same type and the same values."""

@@ -58,7 +58,7 @@ class Evaluated(FrozenModel):
                     f"head {self.head}: expected {count} {name}, one for each candidate; found {len(values)}"
                 )
         if self.accepted and not count:
-            raise ValueError(f"head {self.head}: expected at least one candidate, as they were accepted; found none")
+            raise ValueError(f"head {self.head}: expected at least one candidate, because one was accepted; found none")
         return self
 
 

@@ -1,8 +1,8 @@
 """The events of a run, and the envelope in which they travel.
 
-The log of a run is a sequence of envelopes, numbered from 0 without holes. The source publishes events; each stage
-forwards the envelope of every event, some with their prediction added. A stage emits one envelope for each envelope
-that it reads. So a sequence number identifies an envelope on every topic, and a receiver drops duplicates by number.
+The log of a run is a sequence of envelopes, numbered from 0 without holes. The source publishes events. Each stage
+forwards the envelope of every event, and may add its answer. A stage emits one envelope for each envelope that it
+reads. Therefore a sequence number identifies an envelope on every topic, and a receiver drops duplicates by number.
 
 The scheduler replaces a `SchedulingPoint` by a `Decided`. A stage replaces an event that contradicts the log by a
 `Rejected`.
@@ -90,7 +90,7 @@ OfBounds = AtMost(MAX_BOUNDS)
 
 
 class ClusterOpened(FrozenModel):
-    """A run begins: one cluster under one set of settings. Always sequence 0.
+    """A run begins: one cluster under one set of settings. Its sequence number is always 0.
 
     `policy`, `runtime`, `adjustment` and `wait_bound` are SPECs with every key spelled out, so that a stage needs
     nothing but the log to do its work. `unix_start` is the Unix time of second 0 of the cluster's own time line. The
@@ -226,7 +226,7 @@ class Envelope(FrozenModel):
 
     @classmethod
     def read(cls, value: bytes | None) -> "Envelope | None":
-        """Return the envelope in a message; None for an invalid message, which a stage has made a dead letter."""
+        """Return the envelope in a message; None if it is empty or invalid. Stages make invalid ones dead letters."""
         try:
             return None if value is None else cls.from_bytes(value)
         except Exception:  # any error of a library at unforeseen bytes

@@ -14,7 +14,7 @@ from shadowtime.shared.messages.predictions import Probability
 from shadowtime.shared.messages.reasons import Reason
 
 MAX_NAMED_JOBS = 100
-"""The maximum number of jobs that one part of an explanation names; its count includes all."""
+"""The maximum number of jobs that one part of an explanation names. The count of jobs in this part includes all."""
 
 Resource = Literal["processors", "memory", "gpus"]
 Numbers = Annotated[tuple[Count, ...], AtMost(MAX_NAMED_JOBS)]
@@ -113,12 +113,13 @@ class StartOutlook(FrozenModel):
     earliest: Whole | None = Field(default=None, description="it starts later than this with a probability of 90 %")
     latest: Whole | None = Field(
         default=None,
-        description="it starts before this with a probability of 90 %; of a single bound of 90 % or more: as of the "
-        "submission",
+        description="it starts before this with a probability of 90 %; if only one bound is known, the probability is "
+        "that of the bound, 90 % or more, as of the submission",
     )
     by_95: Whole | None = Field(
         default=None,
-        description="it starts before this with a probability of 95 %; of a single bound: as of the submission",
+        description="it starts before this with a probability of 95 %; if only one bound is known, the probability is "
+        "as of the submission",
     )
     passed: Whole | None = Field(
         default=None, description="the latest start that was predicted, if all predictions have passed"
@@ -163,7 +164,7 @@ class Explanation(FrozenModel):
     starts: StartOutlook | None = Field(default=None, description="of a waiting job: when it starts")
     forecast: Whole | None = Field(default=None, description="the start that was forecast at its submission")
     starts_by: tuple[Probability, Whole] | None = Field(
-        None, description="a probability, and the time by which it starts with it, as predicted at its submission"
+        None, description="a probability, and the time by which it starts with this probability, as of its submission"
     )
     sooner: Annotated[tuple[Sooner, ...], AtMost(MAX_RISKS)] = ()
     tried: bool = Field(default=False, description="whether other requests were tried; if not, `sooner` is empty")

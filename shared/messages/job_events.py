@@ -34,7 +34,7 @@ class JobSubmitted(FrozenModel):
     submitted it, if that was earlier. A withdrawn job may enter the queue again, under the same number. `speedup` is
     the scaling of a moldable job; None means constant efficiency. `pool` counts the pools of `ClusterOpened` from 0. A
     running job holds its processors, and in total `memory` MiB and `gpus` GPUs. With `whole_nodes` it holds all
-    processors of its nodes. `priority` is the site's; the largest goes first. A `blocked` job waits, but may not start
+    processors of its nodes. `priority` is the site's; the highest goes first. A `blocked` job waits, but may not start
     for now, for a reason of the site such as a limit on its user: no policy starts it, or keeps processors for it.
     `gpu_type` is the type of GPUs that it names, if any, or several types joined by `+`. In a pool with several types
     it waits for GPUs of that type; if it names none, or several, for GPUs of any type. `site_reason` is the reason that

@@ -33,7 +33,7 @@ class Pool(FrozenModel):
 
 
 class PoolCapacity(NamedTuple):
-    """The capacity of a pool: processors, memory in MiB, GPUs, and GPUs of each type. None limits no job."""
+    """The capacity of a pool: processors, memory in MiB, GPUs, and GPUs of each type. An amount None limits no job."""
 
     processors: int
     memory: int | None = None
@@ -97,14 +97,14 @@ class MachineCapacity:
         return iter(self._now)
 
     def change(self, event: "CapacityChanged") -> None:
-        """Change the sizes of a pool."""
+        """Change the capacity of a pool, and with it the processors of the machine."""
         pool = event.pool or 0
         before = self._now[pool]
         self._now[pool] = before.changed(event, self.types[pool])
         self.processors += event.processors - before.processors
 
     def most(self, pool: int) -> Sequence[int | None]:
-        """Return the larger one of the present and the first amount of each resource of a pool."""
+        """Return the larger of the present and the first amount of each resource of a pool; None if it is unlimited."""
         if self._now[pool] is self._first[pool]:
             return self._now[pool].amounts
         pairs = zip(self._now[pool].amounts, self._first[pool].amounts, strict=True)

@@ -50,7 +50,7 @@ Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Time = Annotated[float, Field(ge=0, le=MAX_DURATION, allow_inf_nan=False)]
 
 DIGITS = 6
-"""Decimals to which a published probability is rounded: a log of 200,000 jobs carries many."""
+"""Decimals to which a published probability is rounded, because a log of 200,000 jobs contains many."""
 
 OFF = 0.01
 """Tolerance of the sum of probabilities around 1: more than the error of rounding."""
@@ -76,7 +76,7 @@ Histogram = Annotated[tuple[Probability, ...], AtMost(BINS), AfterValidator(_add
 
 
 def published(masses: Masses) -> tuple[float, ...]:
-    """Return a distribution over bins as a message has it: rounded, without zeros at its end.
+    """Return a distribution over bins in the form of a message: rounded, without zeros at its end.
 
     >>> import numpy as np
     >>> published(np.array([0.0, 1 / 3, 2 / 3, 0.0]))
@@ -130,9 +130,10 @@ class RunTimePrediction(FrozenModel):
     def of(
         cls, masses: Masses, requested_time: int | None, observations: int, state: int | None = None
     ) -> "RunTimePrediction":
-        """Return the prediction that a distribution over bins makes for a job with this request.
+        """Return the prediction that a distribution over bins makes for a job with this request, in seconds.
 
-        The point is the mean run time of such a job, ended at its request.
+        The point is the mean run time of such a job, ended at its request; None means no request. The masses must not
+        all be 0.
 
         >>> import numpy as np
         >>> RunTimePrediction.of(np.array([0.0, 0.0, 1.0, 0.0]), 3600, 5).histogram
@@ -215,9 +216,9 @@ WITHOUT_CONFIDENCE = ("conformal", "futures")
 
 
 class WaitBound(FrozenModel):
-    """With `confidence`, at least a share `quantile` of such jobs wait no longer than `bound`.
+    """With `confidence`, at least a share `quantile` of the jobs of a group wait no longer than `bound`.
 
-    Where waits are bounded from below, at most a share `quantile` of such jobs wait no longer than `lower`. With both,
+    Where waits are bounded from below, at most a share `quantile` of these jobs wait no longer than `lower`. With both,
     the quantile lies between the two with `confidence`.
 
     Parameters

@@ -10,7 +10,7 @@ Figure = tuple[Name, Annotated[tuple[Name, ...], AtMost(MAX_LABELS)], Finite]
 """Name of a metric of `shared.metric_names`, the values of its labels in their order, and a number."""
 
 MAX_LABEL_LENGTH = MAX_NAME_LENGTH
-"""Characters; a longer value of a label is cut."""
+"""Maximum number of characters of a label; a longer one is cut."""
 
 MEANINGFUL = frozenset("\"'`\\$<>&{}")
 
@@ -38,10 +38,10 @@ class Sample(FrozenModel):
 
 
 def label(value: str) -> str:
-    """Return the label for a name that somebody else chose.
+    """Return the label for a name from outside; `-` for an empty name.
 
-    A character with a meaning in PromQL, HTML, a shell or a terminal becomes `_`. So tools that do not escape the name
-    can put it into a query or a page. A long name is cut.
+    A character with a meaning in PromQL, HTML, a shell or a terminal becomes `_`. Therefore tools that do not escape
+    the name can put it into a query or a page. A long name is cut.
 
     >>> label("kth"), label('"}<b>'), label(""), len(label("x" * 1_000))
     ('kth', '___b_', '-', 200)

@@ -54,8 +54,8 @@ class StartDistributionScores(FrozenModel):
 
     The kinds are `sampled`: from sampled futures; `point`: the forecast as if it were certain; `bounds`: the ensemble's
     table. `crps` is the mean continuous ranked probability score; for `point` it is the mean absolute error.
-    `sampled_crps` is the same score of the sampled forecasts of these jobs. `without` counts the jobs without a
-    distribution.
+    `sampled_crps` is the same score of the sampled forecasts of these jobs, `mean_wait` their actual wait. `within`
+    scores the probabilities of a start within the times of the distributions. `without` counts the jobs without one.
     """
 
     by: Literal["sampled", "point", "bounds"]
@@ -71,9 +71,10 @@ class StartDistributionScores(FrozenModel):
 class PolicyScores(FrozenModel):
     """The results of the jobs of a run; times in seconds, shares in 0 to 1. None where there is nothing to average.
 
-    `mean_slowdown` has no lower limit of the run time but 1 s. `weighted_mean_wait` weights a wait with the score of
-    WFP, `wait_weighted_mean_wait` with the wait itself. `wasted_processor_seconds` saturates: `MAX_INTEGER` means that
-    or more.
+    `mean_slowdown` has no lower limit of the run time but 1 s. A bounded slowdown is at least 1, except in
+    `mean_bounded_slowdown_unclamped`. `weighted_mean_wait` weights a wait with the score of WFP,
+    `wait_weighted_mean_wait` with the wait itself. `wasted_processor_seconds` is at most `MAX_INTEGER`, which stands
+    for all larger numbers too.
     """
 
     jobs: Count
@@ -116,7 +117,7 @@ class RunTimeScores(FrozenModel):
 
 
 class WorkloadErrors(FrozenModel):
-    """The errors of many predictions of each job: their number, and the mean in seconds and of the mean run time."""
+    """The errors of many predictions of each job: the mean in seconds, and as a share of the mean run time."""
 
     predictions: Count
     mean_absolute_error: Finite | None = None
@@ -158,7 +159,11 @@ class ReliabilityBin(FrozenModel):
 
 
 class Reliability(FrozenModel):
-    """The reliability of probabilities; `calibration_error` is the mean distance, over bins, from the outcomes."""
+    """The reliability of the probabilities of delaying the head, over `candidates` candidates.
+
+    `brier_score` is their mean squared error (0 to 1). `calibration_error` is the mean distance, over bins, of the
+    probability from the share that delayed the head.
+    """
 
     candidates: Count
     brier_score: Finite | None = None
@@ -256,7 +261,7 @@ class PairedStartScores(FrozenModel):
     """Our own forecast at submission beside the site's first and last forecast, for exactly the same jobs.
 
     Two naive forecasts, also made at submission, stand beside them: a start at once, and the median of the last 100
-    waits that were known. They are None in scores of before they were made.
+    waits that were known. They are None in scores of older versions.
     """
 
     first: StartErrorScores
@@ -282,7 +287,7 @@ class StartProbabilityScores(FrozenModel):
 
 
 class ExpectedStartScores(FrozenModel):
-    """The accuracy of the site's own first and last forecasts, for the started jobs of a queue; None for all queues.
+    """The accuracy of the site's own first and last forecasts, for the started jobs of a queue; `queue` None for all.
 
     `paired` covers only the jobs that also had our forecast; None if there were none. `bounded` counts the jobs that
     had a bound on their wait. The next three fields are about these jobs: `bound_coverage` is the share with a wait

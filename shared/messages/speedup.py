@@ -40,7 +40,7 @@ class Downey(FrozenModel):
     sigma: Annotated[float, Field(ge=0, le=1e6)]
 
     def speedup(self, processors: int, requested: int) -> float:
-        """Return the speed-up over one processor, at most the average parallelism.
+        """Return the speed-up over one processor, at most `parallelism` times `requested`, or 1 if that is less.
 
         >>> [round(Downey(parallelism=2, sigma=0.5).speedup(n, requested=4), 3) for n in (1, 8, 12, 16)]
         [1.0, 6.564, 7.529, 8.0]

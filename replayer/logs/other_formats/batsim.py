@@ -44,7 +44,7 @@ def read(path: Path, reading: Reading) -> Trace:
     The run time of a job is the delay of its profile. A profile that states work in place of time has no run time:
     it depends on the simulated machine. Its jobs are left out. A job without a walltime has no limit.
 
-    Raise `TraceError` if the file cannot be read, has no job, or too many damaged ones.
+    Raise `TraceError` if the file cannot be read, has no job, or has too many damaged jobs.
 
     References
     ----------
@@ -61,8 +61,8 @@ def read(path: Path, reading: Reading) -> Trace:
             run_time = _run_time(profiles, name)
             if run_time is None:
                 kind = profiles.get(name)
-                what = str(kind.get("type")) if isinstance(kind, dict) else "that does not exist"
-                rows.leave_out(f"with a profile {quote(what)}, which has no run time", record.line)
+                what = f"of type {quote(str(kind.get('type')))}" if isinstance(kind, dict) else "that is missing"
+                rows.leave_out(f"with a profile {what}, which has no run time", record.line)
             else:
                 rows.add(_job(record.values, run_time, rows.unused_number()))
         except ValueError as error:

@@ -6,24 +6,22 @@ from pathlib import Path
 from shadowtime.replayer.logs.other_formats.standard_rows import StandardRows
 from shadowtime.replayer.logs.swf import FIELDS
 from shadowtime.replayer.logs.trace import Trace
-from shadowtime.shared.accounting import UNKNOWN, Reading, first_lines, numbered_lines
+from shadowtime.shared.accounting import DATED, UNKNOWN, Reading, first_lines, numbered_lines
 from shadowtime.shared.quoting import quote
 
 NAME = "Grid Workload Format"
 
 NUMBERS = FIELDS[:11]
-"""The first fields are those of the Standard Workload Format, numbers from 0 on or -1."""
+"""The first fields, which are those of the Standard Workload Format: numbers from 0 on, or -1."""
 
 NAMES = FIELDS[11:16]
-"""Then follow the names of user, group, executable, queue and partition."""
+"""The next fields: names of user, group, executable, queue and partition."""
 
 COLUMNS = 29
 
 LEAST_COLUMNS = 19
-"""Fields up to the structure of the job. Some traces end there."""
+"""Number of fields before the structure of the job. The lines of some traces end there."""
 
-DATED = 10**8
-"""Limit below which times are seconds of the log, not Unix times."""
 
 _SIZE = re.compile(r"#\s*(?:MaxProcs|Processors|CPUs)\s*:\s*([0-9]{1,9})\b", re.IGNORECASE | re.ASCII)
 _HEADING = re.compile(rb"#.*(?:Grid Workloads? (?:Format|Archive)|JobID\s+SubmitTime)", re.IGNORECASE)
@@ -45,7 +43,7 @@ def _is_job(line: bytes) -> bool:
 def read(path: Path, reading: Reading) -> Trace:
     """Return the jobs of the log. Names are numbered in order of appearance.
 
-    Raise `TraceError` if the file cannot be read, has no job, or too many odd lines.
+    Raise `TraceError` if the file cannot be read, has no job, or has too many odd lines.
 
     References
     ----------
@@ -77,7 +75,7 @@ def read(path: Path, reading: Reading) -> Trace:
 
 def _job(fields: list[str]) -> dict[str, int]:
     if len(fields) < LEAST_COLUMNS:
-        raise ValueError(f"{len(fields)} fields; a job has {COLUMNS}")
+        raise ValueError(f"expected {COLUMNS} fields, or at least {LEAST_COLUMNS}, found {len(fields)}")
     for at, text in enumerate(fields[: len(NUMBERS)], 1):
         if not _NUMBER.match(text):
             raise ValueError(f"field {at} is {quote(text)}, not a number")

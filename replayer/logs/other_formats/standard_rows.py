@@ -36,7 +36,7 @@ class StandardRows:
         """
         number = job["job_number"]
         if number < 0 or number in self._numbers:
-            raise ValueError(f"job number {number} is negative" if number < 0 else f"job number {number} again")
+            raise ValueError(f"job number {number} is negative" if number < 0 else f"job number {number} is repeated")
         for name, value in job.items():
             if abs(value) > _LARGEST[name]:
                 raise ValueError(f"{name} {value} is larger than {_LARGEST[name]}")

@@ -19,7 +19,7 @@ from shadowtime.shared.errors import TraceError
 UNLIMITED, NO_LIMIT_OF_ITS_OWN = "UNLIMITED", "Partition_Limit"
 
 NO_VAL = {str(size - less) for size in (2**32, 2**64) for less in (1, 2)}
-"""Numbers that Slurm writes for no value, or for an infinite one. Accounting has them unchanged from 23.11 on."""
+"""Numbers that Slurm writes for no value, or for an infinite one. From 23.11 on, answers of accounting have them."""
 
 FLAGS = (
     *("COMPLETING", "CONFIGURING", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "STOPPED"),
@@ -34,7 +34,7 @@ BASE = {"PENDING", "RUNNING", "SUSPENDED", *STATES} - set(FLAGS)
 
 
 def plain(value: Any) -> Any:
-    """Return a number of either version; None if it is not set. Other values are returned unchanged.
+    """Return a number of either version; `UNLIMITED` if it is infinite, None if it is not set; other values unchanged.
 
     >>> plain({"set": True, "infinite": False, "number": 5}), plain({"set": False, "infinite": True, "number": 0})
     (5, 'UNLIMITED')
@@ -126,7 +126,7 @@ def words_of(value: Any) -> list[str]:
 
 
 def sacct_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
-    """Yield the rows that sacct prints, in the order of its `FIELDS`. Only the job name may contain the delimiter."""
+    """Yield for each job the row that sacct prints for `FIELDS`. Only the job name may contain the delimiter."""
     for job in jobs:
         time, tres = part_of(job, "time"), part_of(job, "tres")
         asked, allocated = _resources(tres.get("requested")), _resources(tres.get("allocated"))
@@ -170,17 +170,17 @@ def _with_task(job: Mapping[str, Any]) -> str:
 def _resources(listing: Any) -> dict[str, str]:
     """Return the amount of each trackable resource (TRES)."""
     amounts: dict[str, str] = {}
-    for error in listing if isinstance(listing, list) else ():
-        count = plain(error.get("count")) if isinstance(error, Mapping) else None
+    for resource in listing if isinstance(listing, list) else ():
+        count = plain(resource.get("count")) if isinstance(resource, Mapping) else None
         if count is not None:
-            name = word(error.get("name"))
-            amounts[word(error.get("type")) + (f"/{name}" if name else "")] = str(count)
+            name = word(resource.get("name"))
+            amounts[word(resource.get("type")) + (f"/{name}" if name else "")] = str(count)
 
     return amounts
 
 
 def jobs_in(path: Path) -> list[dict[str, Any]]:
-    """Return the jobs in the output of one or several calls of `sacct --json`, or in what `jq '.jobs[]'` takes from it.
+    """Return the jobs in the output of one or several calls of `sacct --json`, also after `jq '.jobs[]'`.
 
     Raise `TraceError` if the file is not such output, or is too large.
     """

@@ -31,18 +31,8 @@ KNOWN = {
         *FREE_TEXT,
         *("AllocNodes", "AssocID", "Cluster", "Constraints", "ConsumedEnergy", "ConsumedEnergyRaw", "CPUTime"),
         *("CPUTimeRAW", "DBIndex", "DerivedExitCode", "Elapsed", "ExitCode", "Flags", "GID", "Group", "Layout"),
-        *(
-            "MaxRSS",
-            "McsLabel",
-            "NCPUS",
-            "NTasks",
-            "Planned",
-            "PlannedCPU",
-            "PlannedCPURAW",
-            "Priority",
-            "QOSRAW",
-            "QOSREQ",
-        ),
+        *("MaxRSS", "McsLabel", "NCPUS", "NTasks", "Planned", "PlannedCPU", "PlannedCPURAW", "Priority", "QOSRAW"),
+        "QOSREQ",
         *("ReqGRES", "ReqMem", "ReqNodes", "Reservation", "ReservationId", "Reserved", "Restarts", "SystemCPU"),
         *("Timelimit", "TotalCPU", "TRESUsageInAve", "UID", "UserCPU", "WCKey", "WCKeyID"),
     )
@@ -51,21 +41,8 @@ KNOWN = {
 
 XDMOD = (
     *("JobID", "JobIDRaw", "Cluster", "Partition", "QOS", "Account", "Group", "GID", "User", "UID", "Submit"),
-    *(
-        "Eligible",
-        "Start",
-        "End",
-        "Elapsed",
-        "ExitCode",
-        "State",
-        "NNodes",
-        "NCPUS",
-        "ReqCPUS",
-        "ReqMem",
-        "ReqTRES",
-        "AllocTRES",
-    ),
-    *("Timelimit", "NodeList", "JobName"),
+    *("Eligible", "Start", "End", "Elapsed", "ExitCode", "State", "NNodes", "NCPUS", "ReqCPUS", "ReqMem", "ReqTRES"),
+    *("AllocTRES", "Timelimit", "NodeList", "JobName"),
 )
 """Order of fields that the documentation of Open XDMoD asks for (open.xdmod.org, resource-manager-slurm)."""
 
@@ -80,12 +57,12 @@ ORDERS: tuple[Sequence[str], ...] = (
 """Orders of fields that are recognised without a header: ours, and those of several versions of Open XDMoD."""
 
 MAX_SHOWN, MAX_NAME = 40, 40
-"""Columns that a message shows, and characters of a name that is shown without quotes."""
+"""The maximum number of columns that a message shows, and the length from which on it shows a name in quotes."""
 
 CPUS = {"NCPUS", "AllocCPUS", "ReqCPUS"}
 
 MAX_PREAMBLE = 20
-"""The number of lines among which a header is searched: warnings may precede it."""
+"""The number of lines that are searched for a header. Warnings may precede it."""
 
 DELIMITERS = ("|", ";", ",", "\t")
 """Delimiters that are tried where there is no header."""
@@ -94,18 +71,20 @@ _FIRST_TWO = re.compile(r"\W*\w+(\W+)(?=\w)")
 _SPAN = re.compile(r"-+")
 
 IsRow = Callable[[Sequence[str], Sequence[str]], bool]
-"""A function that returns whether fields with these names are a row."""
+"""A function of the names of fields and the fields of a line. It returns whether the line is a row."""
 
 
 class SacctHead(NamedTuple):
-    """The shape of sacct's output, and the number of lines up to its header. It is 0 if there is no header."""
+    """The shape of sacct's output, and the number of lines before its first row: 0 if there is no header."""
 
     shape: Shape
     lines: int
 
 
 def is_header(names: Sequence[str], *, any_case: bool = False) -> bool:
-    """Return whether names of columns are fields of sacct, spelled as sacct does unless in `any_case`.
+    """Return whether names of columns are a header of sacct: at least three of its fields, with a job id among them.
+
+    The names must be spelled as sacct does, except with `any_case` or if there is a field of `CPUS`.
 
     >>> is_header(["JobID", "State", "Submit", "NCPUS"]), is_header(["job", "submit", "start"])
     (True, False)
@@ -119,6 +98,8 @@ def is_header(names: Sequence[str], *, any_case: bool = False) -> bool:
 def header_of(text: str, delimiter: str | None = None) -> Shape | None:
     """Return the shape of lines with this header; None if it is no header of sacct.
 
+    Without a `delimiter`, the text between the first two names is the delimiter.
+
     >>> header_of("JobID;State;Submit").delimiter, header_of("Nov 22 sacct: error")
     (';', None)
     """
@@ -130,13 +111,13 @@ def header_of(text: str, delimiter: str | None = None) -> Shape | None:
         delimiter = " "
     else:
         names = [name.strip().strip('"') for name in text.rstrip("\r\n").split(delimiter)]
-    if names[-1] == "":  # -p, not -P
+    if names[-1] == "":  # sacct -p ends each line with a delimiter
         names.pop()
     return shape_of(names, delimiter, quoted='"' in text) if is_header(names) else None
 
 
 def shape_of(names: Sequence[str], delimiter: str, *, quoted: bool = False) -> Shape:
-    """Return the shape of lines with these fields. Names are spelled as sacct does."""
+    """Return the shape of lines with these fields. The shape has sacct's spelling of their names."""
     names = [KNOWN.get(name.lower(), name) for name in names]
     free = [at for at, name in enumerate(names) if name in FREE_TEXT]
     return Shape(names, delimiter, (), free, quoted=quoted or delimiter in (",", ";", "\t"))
@@ -148,9 +129,11 @@ def find_head(lines: Sequence[str], fields: Sequence[str], delimiter: str | None
     Parameters
     ----------
     fields
-        The fields, if the user has named them (`--fields`). Then the file has no header, or this one.
+        The fields, if the user has named them (`--fields`). Then the file has no header, or exactly these names.
     delimiter
         The delimiter, if the user has named it.
+    is_row
+        Decides which known order of fields a file without a header has.
     """
     if fields:
         order = [KNOWN.get(field.lower(), field) for field in fields]
@@ -172,7 +155,7 @@ def find_head(lines: Sequence[str], fields: Sequence[str], delimiter: str | None
 def _without_header(lines: Sequence[str], delimiter: str | None, is_row: IsRow) -> SacctHead | None:
     """Return the head of output of `sacct -n`, by the known order of fields that fits most lines; None if none fits.
 
-    At least half of three or more lines must have exactly its fields. Surplus fields are pieces of a job name.
+    Of three lines or more, at least half must have exactly its fields. Surplus fields are pieces of a job name.
     """
     lines = [line for line in lines if line.strip()]
     best, most = None, (len(lines) // 2, 0)

@@ -81,7 +81,7 @@ from shadowtime.shared.quoting import quote
 NAME = "sacct"
 
 DELIMITED = ("|", ";", "\t")
-"""Delimiters of output without a header that a first line may have. A line with commas may be a table."""
+"""Delimiters by which output without a header is recognised. A line with commas may also be of a table."""
 
 INSTANTS = {"submit": "Submit", "eligible": "Eligible", "start": "Start", "end": "End"}
 
@@ -126,7 +126,7 @@ REPLACED = {
     "nodes": ("NNodes",),
     "state": ("State",),
 }
-"""Fields that are not read if the user maps another column, or none, to one of our names."""
+"""Fields of sacct by our names. They are not read if the user maps another column, or none, to the name."""
 
 
 def begins(head: bytes) -> bool:
@@ -153,7 +153,8 @@ def _shows_sacct(text: str) -> bool:
 def read(path: Path, reading: Reading) -> AccountingRows:
     """Return the jobs in the file. Steps of jobs are left out.
 
-    Raise `TraceError` if a field is missing. The message names it, and shows the fields that the file has.
+    Raise `TraceError` if the file has neither a header nor a known order of fields, or if a field is missing. The
+    message names the field, and shows the fields that the file has.
 
     References
     ----------
@@ -187,7 +188,7 @@ def _read_text(path: Path, beginning: bytes, taken: "SacctColumns", reading: Rea
 
 
 class _SacctText:
-    """Conversion of lines into rows. A file may have further headers: each applies to the lines behind it."""
+    """Conversion of lines into rows. A file may have further headers. Each of them applies to the lines behind it."""
 
     def __init__(self, path: Path, head: SacctHead, first: Sequence[str], taken: "SacctColumns") -> None:
         self._path, self._taken = path, taken
@@ -207,7 +208,7 @@ class _SacctText:
         self._reader = RowReader(shape, lambda fields: self._taken.is_row(shape.names, fields), self._taken.rows.odd)
 
     def take(self, last: int, block: Sequence[bytes]) -> None:
-        """Take the lines behind line `last`."""
+        """Read a block of lines. `last` is the number of the line before them."""
         begin, mark, text = 0, self._mark, b"\n".join(block)
         if mark is None or mark not in text:
             self._take(last, block, text)
@@ -251,7 +252,7 @@ class _SacctText:
         self._taken.take_rows(self._shape.names, numbers, rows)
 
     def finish(self) -> bool:
-        """Take the last rows. Return whether the last line is cut off."""
+        """Read the last rows. Return whether the last line is cut off."""
         numbers, fields, cut = self._reader.finish()
         self._taken.take_rows(self._shape.names, numbers, fields)
         if cut is not None:
@@ -260,12 +261,12 @@ class _SacctText:
 
 
 def _is_rest(text: str) -> bool:
-    """Return whether a line without a delimiter may belong to a job name: a job number alone is a row that is cut."""
+    """Return whether a line without a delimiter may belong to a job name. A job number alone is a row that is cut."""
     return bool(text.strip()) and not text.isdecimal()
 
 
 def _read_answer(path: Path, taken: "SacctColumns") -> None:
-    """Take the jobs of the output of `sacct --json`."""
+    """Add the jobs of the output of `sacct --json` to `taken`."""
     jobs = jobs_in(path)
     taken.require(FIELDS, [])
     clusters = [job.get("cluster") or "" for job in jobs]
@@ -292,7 +293,7 @@ class SacctColumns:
         self.instants = Instants(zone_of(reading.time_zone), reading.date_format)
         self._reading = reading
         self._mapped: dict[str, Mapped] = {}
-        self._checks = Instants(self.instants.zone, reading.date_format)  # counts no dates without a zone
+        self._checks = Instants(self.instants.zone, reading.date_format)  # checks must not change `instants.assumed`
         self.wanted = {*PARSERS, *INSTANTS.values(), *WORDS.values(), *TRES, *OTHER_FIELDS}
         """Names of the columns that are read."""
         self._cut_off: dict[str, str] = {}
@@ -303,12 +304,14 @@ class SacctColumns:
         self._begun = False
 
     def require(self, names: Sequence[str], values: Sequence[str]) -> None:
-        """Check that fields with these names make jobs. `values` are those of the first row, for the message.
+        """Resolve the user's columns, and check that fields with these names suffice for jobs.
+
+        `values` are those of the first row, for the message. Notes are added for the first header only.
 
         Raises
         ------
         SettingsError
-            If the user names a field that is not there.
+            If the user maps a column that is not there.
         TraceError
             If a field is missing.
         """
@@ -316,7 +319,7 @@ class SacctColumns:
         mapping = dict(self._reading.columns)
         for name, text in mapping.items():
             column, colon, unit = text.partition(":")
-            if text not in names and column.lower() in spelled:  # names are spelled as sacct does
+            if text not in names and column.lower() in spelled:  # a user may spell fields in any case
                 mapping[name] = spelled[column.lower()] + colon + unit
         try:
             self._mapped = resolved(mapping, names)
@@ -353,7 +356,7 @@ class SacctColumns:
             )
 
     def is_row(self, names: Sequence[str], fields: Sequence[str]) -> bool:
-        """Return whether all values of a row are of their kinds."""
+        """Return whether all values of a row are valid."""
         row = dict(zip(names, fields, strict=True))
         submitted = row.get("Submit", row.get("Eligible", ""))
         return (
@@ -379,13 +382,13 @@ class SacctColumns:
                 self._cut_off.update((name, value) for value in cut_off[:1])
 
     def take_rows(self, names: Sequence[str], lines: Sequence[int], rows: Sequence[Sequence[str]]) -> None:
-        """Take rows of fields with these names, each with its line number."""
+        """Add the jobs of rows of fields with these names. `lines` has the line number of each row."""
         if rows:
             columns = map(CellColumn, zip(*rows, strict=True))
             self.take(np.array(lines, dtype=np.int64), dict(zip(names, columns, strict=True)))
 
     def take(self, lines: Integers, columns: Mapping[str, CellColumn]) -> None:
-        """Add the jobs of some rows to those that are accepted. `columns` has the values of each field."""
+        """Add the jobs of rows. `lines` has the line number of each row, `columns` the values of each field."""
         if not self._begun:
             self._learn_dates(columns)
         left_out = {field for name in self._mapped for field in REPLACED.get(name, ())}
@@ -436,7 +439,7 @@ class SacctColumns:
             )
         if self._cut_at_window:
             rows.notes.append(
-                f"{self._cut_at_window:,} jobs that wait or run have an end, which is ignored; if it is from -T: "
+                f"{self._cut_at_window:,} jobs that wait or run have an end, which is ignored; perhaps it is from -T: "
                 f"{CUT_AT_WINDOWS}"
             )
         if self._lists_cut:
@@ -603,7 +606,7 @@ def _held_nothing(kept: "_Kept", allocated: Integers, at_once: Flags) -> Flags:
 
 
 def _memory_and_gpus(kept: "_Kept", processors: Integers, nodes: Integers) -> tuple[Integers, Integers]:
-    """Return memory in MiB and GPUs from the trackable resources (TRES); of a row without them, from older fields."""
+    """Return memory in MiB and GPUs from the trackable resources (TRES), or from older fields for rows without TRES."""
     had = kept.numbers("AllocTRES", len) > 0
     memory, gpus = (np.where(had, *(kept.numbers(name, parse) for name in TRES)) for parse in (memory_held, gpus_held))
     listed = had | (kept.numbers("ReqTRES", len) > 0)
@@ -619,7 +622,7 @@ def _memory_and_gpus(kept: "_Kept", processors: Integers, nodes: Integers) -> tu
 
 
 def _are_numbers_of_pandas(column: CellColumn, dotted: Sequence[str]) -> bool:
-    """Return whether the ids of a column are numbers with a fraction of zero, and not steps. `dotted` have a dot."""
+    """Return whether the ids with a dot are numbers with a fraction of zero, and not steps. `dotted` are these ids."""
     if not all(map(_WITH_FRACTION.match, dotted)):
         return False
     return len(dotted) + sum(column[at] in NOT_SET for at in range(len(column))) == len(column)
@@ -688,7 +691,7 @@ class _Kept:
         return values
 
     def without_bad(self) -> Integers:
-        """Count the odd rows, once for each line, and leave them out. Return the indices of the others."""
+        """Count the odd rows, once for each line, and drop their line numbers. Return the indices of the others."""
         counted = {int(self.lines[at]): reason for at, reason in reversed(self.bad.items())}
         for line, reason in sorted(counted.items()):
             self._rows.odd.add(line, reason)

@@ -33,6 +33,7 @@ GOING_ON = {
     *("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESV_DEL_HOLD", "REQUEUE_FED", "REQUEUE_HOLD"),
     *("SIGNALING", "SPECIAL_EXIT", "STAGE_OUT", "STOPPED"),
 }
+"""States of jobs that have not ended, or that will wait again."""
 
 UNFINISHED = {"PENDING", "RUNNING", "SUSPENDED"}
 """States of jobs that have not ended. Some versions of sacct print an end for them too, as `-T` does."""
@@ -166,7 +167,7 @@ def unknown_state(field: str, state: str) -> str:
 
 
 def state_in(text: str) -> str:
-    """Return the state without the user who cancelled the job. A state that a column cuts off is completed.
+    """Return the state without the user who cancelled the job. A state that is cut off is completed if it is unique.
 
     >>> state_in("CANCELLED by 1001"), state_in("CANCELLED+"), state_in("OUT_OF_ME+"), state_in("TO"), state_in("")
     ('CANCELLED', 'CANCELLED', 'OUT_OF_MEMORY', 'TIMEOUT', '')
@@ -211,7 +212,7 @@ def resources_of(text: str) -> tuple[int, int]:
 
 
 def requested_memory(text: str) -> int:
-    """Return the memory in ReqMem in KiB, of the unit that `memory_unit` returns; `UNKNOWN` if it states none.
+    """Return the memory in ReqMem in KiB, for each node, processor or job (`memory_unit`); `UNKNOWN` if it has none.
 
     >>> requested_memory("4Gn"), requested_memory("2000Mc"), requested_memory("1.50G"), requested_memory("0n")
     (4194304, 2048000, 1572864, -1)
@@ -221,7 +222,7 @@ def requested_memory(text: str) -> int:
 
 
 def memory_unit(text: str) -> int:
-    """Return the unit that has the memory in ReqMem: a node (1), a processor (2), or the whole job (0, Slurm 21.08)."""
+    """Return to what the memory in ReqMem applies: each node (1), each processor (2), or the job (0, from 21.08 on)."""
     return {"n": 1, "c": 2}.get(text.strip()[-1:], 0)
 
 
@@ -235,7 +236,7 @@ def gpus_of_nodes(text: str) -> int:
 
 
 def gpu_type_of(text: str) -> str:
-    """Return the types of GPUs that trackable resources (TRES) name; an empty text if they name none.
+    """Return the types of GPUs that trackable resources (TRES) name, joined by `OR`; an empty text if they name none.
 
     >>> gpu_type_of("billing=2,cpu=2,gres/gpu:a100=2,gres/gpu=2"), gpu_type_of("cpu=1,gres/gpu=2")
     ('a100', '')

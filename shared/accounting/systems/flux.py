@@ -25,7 +25,7 @@ def begins(head: bytes) -> bool:
 def read(path: Path, _: Reading) -> AccountingRows:
     """Return the jobs in the file. Times are Unix seconds. Jobs are numbered in order of appearance.
 
-    A job holds its processors until its cleanup is over, which `t_cleanup` begins. A duration of 0 is no limit.
+    A job ends when its cleanup begins (`t_cleanup`), or else when it becomes inactive. A duration of 0 is no limit.
 
     References
     ----------

@@ -28,7 +28,7 @@ ON_THE_SUBMIT_HOST = {7, 12}
 """Universes whose jobs hold no processors of the pool: scheduler (as of DAGMan) and local."""
 
 OVER_DURATION = {46, 47}
-"""Reasons for holding a job: it exceeded its allowed duration, its allowed time of execution."""
+"""Reasons for holding a job: it exceeded its allowed duration, or its allowed time of execution."""
 
 ATTRIBUTES = {
     name.lower(): name
@@ -94,7 +94,7 @@ def read(path: Path, _: Reading) -> AccountingRows:
 
 
 def _ads(path: Path, odd: OddRows) -> Iterator[JsonRecord]:
-    """Yield the ClassAds of a file with the line of their beginning. They have the attributes of `ATTRIBUTES`.
+    """Yield the ClassAds of a file with the line of their beginning. Only attributes of `ATTRIBUTES` are kept.
 
     The first line of a ClassAd that is no attribute counts as odd.
     """
@@ -135,7 +135,7 @@ def _ads(path: Path, odd: OddRows) -> Iterator[JsonRecord]:
 
 
 def _value(text: str) -> object:
-    """Return a value of a ClassAd: the text in quotes, whether it is true, or else the text of a number.
+    """Return a value of a ClassAd: a text without quotes, a truth value, None if undefined, or else the text itself.
 
     >>> _value('"eve"'), _value("true"), _value("3600.0")
     ('eve', True, '3600.0')

@@ -30,7 +30,7 @@ class JobRow(NamedTuple):
     `submit`, `start`, `end` and `eligible` are Unix times in seconds; a job without a start never ran. `limit`,
     `run_time` and `suspended` are seconds; `MAX_DURATION` is no limit. `memory` is in MiB. `processors`, `nodes`,
     `memory` and `gpus` are of the whole job. `job_number` of a task of an array is from `number_of`
-    (`job_numbers.py`); the number of another job is its own.
+    (`job_numbers.py`); all other jobs keep their number.
     """
 
     line: int
@@ -55,7 +55,7 @@ class JobRow(NamedTuple):
     node_list: str = ""
     cluster: str = ""
     job_id: str = ""
-    """The job's own name, if that is no number."""
+    """The job's id, if that is no number."""
 
 
 class AccountedJobs:
@@ -129,7 +129,7 @@ class AccountedJobs:
 
 
 def whole_of(values: Mapping[str, object], name: str, default: int | None = None) -> int:
-    """Return a whole number among the values of a job, without its fraction.
+    """Return a whole number among the values of a job; a fraction is dropped.
 
     Raise `ValueError` if the value is not a number from 0 on, or is missing and there is no default.
 
@@ -159,7 +159,7 @@ def instant_of(values: Mapping[str, object], name: str) -> int:
 
     `UNKNOWN` if it is missing, 0 or -1.
 
-    Raise `ValueError` if the value is not a number, or too small for an instant.
+    Raise `ValueError` if the value is not a number, or is an instant before 1973.
 
     >>> [instant_of({"end": value}, "end") for value in ("1600003610", 1600003610123, 0)]
     [1600003610, 1600003610, -1]
@@ -180,7 +180,7 @@ def instant_of(values: Mapping[str, object], name: str) -> int:
 def date_of(values: Mapping[str, object], name: str, instants: Instants) -> int:
     """Return a Unix time in seconds from a date among the values of a job; `UNKNOWN` if it is missing.
 
-    Raise `ValueError` if the value is not a date.
+    Raise `ValueError` if the value is not a date, or is a date before 1973.
     """
     instant = instants(str(values.get(name) or ""))
     if instant is None or 0 < instant < _FIRST_SECOND:
@@ -189,7 +189,7 @@ def date_of(values: Mapping[str, object], name: str, instants: Instants) -> int:
 
 
 def text_of(values: Mapping[str, object], names: Iterable[str]) -> str:
-    """Return the first text among the values of a job that is neither missing nor empty; "" if there is none.
+    """Return the first text among the values of a job that is not missing, empty or `(null)`; "" if there is none.
 
     >>> text_of({"Owner": "", "User": "eve@site"}, ("Owner", "User"))
     'eve@site'

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from shadowtime.shared.accounting.text_file import contents_of, first_lines
 
 WINDOW = 1 << 20
-"""Characters of the file that are in memory beyond a record. A longer record counts as damaged."""
+"""Characters that are read ahead from the beginning of a record. A longer record counts as damaged."""
 
 _BEGINNINGS = b"{", b"["
 _KEY = re.compile(rb'"([^"\\\n]{1,80})"\s*:')
@@ -28,7 +28,7 @@ _OBJECT = re.compile(r"\{")
 
 
 class JsonRecord(NamedTuple):
-    """An object of a file with its line; None in its place if it is damaged."""
+    """An object of a file with its line. `values` is None if the object is damaged."""
 
     line: int
     values: dict[str, Any] | None
@@ -49,7 +49,7 @@ def json_records(path: Path, mark: str, wrapped: str = "") -> Iterator[JsonRecor
     """Yield the records of a file: the objects that have the key `mark`.
 
     The file may have a record on each line, an array of records, or an object with an array of records. Objects
-    without the key are left out, if they are no damaged records. A damaged record does not hide the records behind it.
+    without the key are left out, unless they are damaged records. A damaged record does not hide the records behind it.
 
     Parameters
     ----------

@@ -15,8 +15,8 @@ from shadowtime.shared.quoting import quote
 
 NAME = "LSF"
 
-FINISHED, RESIZED = '"JOB_FINISH" ', b'"JOB_RESIZE" '
-"""First field of the record of a job, and of a change of its size. Other records are about no job."""
+FINISHED = '"JOB_FINISH" '
+"""First field of the record of a job that finished. Records of other types are passed over."""
 
 DONE = 64
 """Job status of a job that ended by itself with exit status 0. All others exited (32)."""
@@ -28,8 +28,8 @@ TERMINATED = {
 }
 """Status by the reason of termination (`exitInfo`, `TERM_*` of lsbatch.h). All other reasons are failures."""
 
-# Places of fields. A list of hosts follows the first ones, and three fields after the status another part of fixed
-# length. Its places count from the field behind the command.
+# Places of fields. The first part of a record has a fixed length. Lists of hosts follow, then status, host factor, job
+# name and command. The places of the last part count from the field behind the command.
 EVENT_TIME, JOB, PROCESSORS, SUBMIT, BEGIN, START, USER, QUEUE, ASKED_HOSTS = 2, 3, 6, 7, 8, 10, 11, 12, 22
 PROJECT, MAX_PROCESSORS, TASK, EXIT_INFO, EXTENSIONS = 20, 22, 25, 34, 49
 

@@ -20,7 +20,7 @@ FIELDS = (
     *("ru_oublock", "ru_msgsnd", "ru_msgrcv", "ru_nsignals", "ru_nvcsw", "ru_nivcsw", "project", "department"),
     *("granted_pe", "slots", "task_number", "cpu", "mem", "io"),
 )
-"""The fields up to `category`, whose durations may contain the delimiter."""
+"""The fields before `category`. The durations in `category` may contain the delimiter."""
 
 RESCHEDULED, MIGRATED, OVER_LIMIT, AFTER_JOB = 25, 24, 37, 100
 """Values of `failed`: the job runs again; the server ended it at a limit; it ended by a signal."""
@@ -62,7 +62,7 @@ def _job(line: int, text: str) -> JobRow | str:
     parts = text.split(":", len(FIELDS))
     rest = _REST.match(parts[-1].strip())
     if len(parts) <= len(FIELDS) or rest is None:
-        raise ValueError(f"not the {len(FIELDS) + 4} fields or more of a record")
+        raise ValueError(f"expected a record of at least {len(FIELDS) + 4} fields")
     values = dict(zip(FIELDS, parts, strict=False))
     category, task_of_job = rest.groups()
     if task_of_job != "NONE":

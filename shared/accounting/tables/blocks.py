@@ -10,7 +10,7 @@ BATCH = 65_536
 """Rows read at a time."""
 
 IsRow = Callable[[Mapping[str, Any]], bool]
-"""A function that returns whether the values of a row, by column, are of their kinds."""
+"""A function that returns whether the values of a row, by column, are valid."""
 
 
 class TableBlock(NamedTuple):

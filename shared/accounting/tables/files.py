@@ -129,7 +129,7 @@ class _TextFile:
 
 
 class _ArrowTable:
-    """A table in batches of columns. `batches` returns them anew at each call."""
+    """A table in batches of columns. `batches` yields the table from its beginning, at most so many rows at a time."""
 
     def __init__(
         self, path: Path, names: Sequence[str], batches: "Callable[[int], Iterator[pyarrow.RecordBatch]]"
@@ -156,7 +156,7 @@ class _ArrowTable:
                 yield TableBlock(np.arange(last + 1, last + 1 + batch.num_rows), columns)
                 last += batch.num_rows
                 if last > MAX_LINES:
-                    raise TraceError(f"{self._path}: a table has at most {MAX_LINES:,} rows")
+                    raise TraceError(f"{self._path}: a table has at most {MAX_LINES:,} rows; split it")
 
 
 def _parquet_table(path: Path) -> TableFile:
@@ -167,7 +167,7 @@ def _parquet_table(path: Path) -> TableFile:
     files = files_of(path)
     files = [file for file in files if not file.name.startswith("_")] or files  # Spark adds _SUCCESS and _metadata
     if sum(file.stat().st_size for file in files) > MAX_LOG_SIZE:
-        raise TraceError(f"{path}: the log is too large; the maximum is {MAX_LOG_SIZE:,} bytes")
+        raise TraceError(f"{path}: a log has at most {MAX_LOG_SIZE:,} bytes; split it")
 
     def batches(rows: int) -> "Iterator[pyarrow.RecordBatch]":
         for file in files:

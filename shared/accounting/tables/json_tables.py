@@ -15,7 +15,7 @@ from shadowtime.shared.quoting import quote
 
 
 def is_json_lines(beginning: bytes) -> bool:
-    """Return whether a JSON file has an object on each line."""
+    """Return whether the first line of a JSON file is an object, and further lines follow."""
     line = beginning.lstrip().partition(b"\n")[0]
     try:
         return isinstance(orjson.loads(line), dict) and b"\n" in beginning.strip()
@@ -56,7 +56,7 @@ class JsonLinesTable:
                 if isinstance(row, dict):
                     rows.append((number, row))
                 elif row is not None:
-                    odd.add(number, f"no object of JSON: {quote(line.decode(errors='replace'))}")
+                    odd.add(number, f"not a JSON object: {quote(line.decode(errors='replace'))}")
             last += len(block)
             if rows:
                 yield rows
@@ -65,7 +65,7 @@ class JsonLinesTable:
 class JsonTable:
     """A list of objects, alone or the only list in an object, or the output of pandas with any `orient`.
 
-    The keys of objects within an object are job numbers, unless the objects have some.
+    If each row is an object within an object, its key is its job number, unless the row states one.
     """
 
     delimiter = ""
@@ -110,5 +110,5 @@ class JsonTable:
             rows = [(number, row) for number, row in numbered if isinstance(row, dict)]
             for number, row in numbered:
                 if not isinstance(row, dict):
-                    odd.add(number, f"no object of JSON: {quote(str(row))}")
+                    odd.add(number, f"not a JSON object: {quote(str(row))}")
             yield _from_objects(rows, [name for name in self.names if name in wanted])

@@ -28,11 +28,11 @@ PRESETS: Mapping[str, str] = {
     "suspended=time_suspended:s,limit=timelimit:min,processors=cpus_req,nodes=nodes_alloc,user=id_user,"
     "partition=partition,state=state",
 }
-"""The columns of each data set, as `--columns` takes them. `docs/datasets.md` has the data sets."""
+"""The columns of each data set, in the form of `--columns`. `docs/datasets.md` describes the data sets."""
 
 
 def preset_columns(name: str) -> dict[str, str]:
-    """Return the mapping of a data set's columns.
+    """Return the columns of a data set by our names of fields.
 
     Raise `SettingsError` if no data set has this name.
 

@@ -113,8 +113,9 @@ def begins(head: bytes) -> bool:
 def read(path: Path, reading: Reading) -> AccountingRows:
     """Return the jobs of a table, one for each row.
 
-    A column has the name in `reading.columns`, or else our own name. Instants are Unix times, dates or timestamps.
-    Spans are seconds, texts with units or [DAYS-]HOURS:MINUTES:SECONDS. An empty limit means no limit.
+    A column has the name in `reading.columns`, or else our own name, or that of `OTHERWISE`. Instants are Unix times,
+    dates or timestamps. Spans are seconds, texts with units or [DAYS-]HOURS:MINUTES:SECONDS. An empty limit means no
+    limit. A table with a header of sacct is read as output of sacct.
 
     Raise `TraceError` if the table cannot be read, lacks a column, or has a column of the wrong kind. The message shows
     the columns with their first values.
@@ -147,7 +148,7 @@ def _read(path: Path, file: TableFile, reading: Reading) -> AccountingRows:
     for block in file.blocks(table.is_row, table.rows.odd, table.wanted):
         table.take(block)
     if not (table.begun or table.rows.odd.count):
-        raise TraceError(f"{path}: the table has no rows")
+        raise TraceError(f"{path}: the table has no rows; expected one for each job")
     return table.finish()
 
 
@@ -199,7 +200,7 @@ class _Table:
 
     def _resolved(self, there: Sequence[str], mapping: Mapping[str, str]) -> dict[str, Mapped]:
         if twice := {column for column in there if there.count(column) > 1}:
-            raise TraceError(f"{self.path}: several columns are called {quote(min(twice))}{self._hint}")
+            raise TraceError(f"{self.path}: several columns are called {quote(min(twice))}; rename them{self._hint}")
         try:
             return resolved(mapping, there)
         except SettingsError as error:
@@ -209,7 +210,7 @@ class _Table:
         """Return the columns by our names. Names without a column are absent."""
         spelled = {column.lower(): column for column in reversed(there)} | {column: column for column in there}
         ours = {name: Mapped(spelled.get(name) or spelled.get(OTHERWISE.get(name, name), name)) for name in NAMES}
-        if ours["cluster"] in self._stated.values():  # the clusters are the partitions, for example
+        if ours["cluster"] in self._stated.values():  # the user has mapped it to another name
             del ours["cluster"]
         ours |= self._stated
         return {name: mapped for name, mapped in ours.items() if mapped.column and mapped.column in there}
@@ -261,7 +262,7 @@ class _Table:
         return cell.replace(",", "") if _COMMAS.match(cell) else cell
 
     def is_row(self, row: Mapping[str, Any]) -> bool:
-        """Return whether all values of a row are valid; only the needed ones, as long as no row has been read."""
+        """Return whether all values of a row are valid. Until a row has been read, only the needed values count."""
         needed = {*self._stated, *REQUIRED, *INSTANTS} if not self.begun else {*NUMBERS, *SPANS, *INSTANTS}
         return all(
             self._parser(name)(row[mapped.column]) is not None
@@ -270,7 +271,7 @@ class _Table:
         ) and not is_missing(row[self._named["submit"].column])
 
     def _begin(self, columns: Mapping[str, CellColumn]) -> None:
-        """Find out from the first rows which columns fit, and refuse the table if one that is needed does not."""
+        """Find out from the first rows which columns are valid, and refuse the table if a needed column is not."""
         self.begun = True
         named = self._named
         try:
@@ -320,7 +321,7 @@ class _Table:
         self.rows.notes += notes_on_units({name: named[name] for name in (*SPANS, *INSTANTS) if name in named})
 
     def _with_points(self, columns: Mapping[str, CellColumn]) -> list[str]:
-        """Note the durations whose points separate thousands. Return a fault for each whose points may be decimal."""
+        """Note the durations whose points separate thousands. Return a fault for each that may have decimal points."""
         wrong: list[str] = []
         for name in [name for name in SPANS if name in self._named and self._decimal_comma]:
             column = columns[self._named[name].column]
@@ -337,7 +338,7 @@ class _Table:
         return wrong
 
     def take(self, block: TableBlock) -> None:
-        """Add the jobs of some rows."""
+        """Add the jobs of a block of rows."""
         if not self.begun:
             self._begin(block.columns)
         columns = {name: block.columns[mapped.column] for name, mapped in self._named.items()}
@@ -463,7 +464,10 @@ def _job(cell: Any) -> tuple[int, str]:
 
 
 def add_instants(numbers: dict[str, Integers]) -> None:
-    """Add the instants that follow from others, in place."""
+    """Derive `start` and `end` from other columns, in place. `wait` and `handed_in` are removed.
+
+    `handed_in` becomes the submission, and the submission becomes the time from which a job is eligible.
+    """
 
     def known(first: Integers, other: Integers) -> Integers:
         return np.where(first == UNKNOWN, other, first)

@@ -58,7 +58,7 @@ def test_a_resumed_run_does_not_wait_for_its_past() -> None:
 
 @pytest.mark.parametrize("factor", [0, -1, float("nan"), float("inf"), float("-inf")])
 def test_factors_that_make_no_sense(factor: float) -> None:
-    with pytest.raises(SettingsError, match="expected `max` or a factor above 0"):
+    with pytest.raises(SettingsError, match=r"expected `max` or a finite factor of at least 0\.001"):
         Pace(factor)
 
 

@@ -109,3 +109,12 @@ def test_a_file_of_pools_may_state_types(tmp_path: Path) -> None:
     path.write_text('[[pool]]\nname = "gpu"\nprocessors = 8\ngpus = 5\ngpu_types = { a100 = 2, v100 = 4 }\n')
     with pytest.raises(TraceError, match="pool 'gpu' has 5 gpus, but its gpu_types have 6 in all"):
         read_parts(path)
+
+
+def test_a_file_of_pools_is_measured_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a file with characters of several bytes would be cut, and its last pools would be missing."""
+    path = tmp_path / "pools.toml"
+    size = path.write_bytes(f'[[pool]]\nname = "{"é" * 20}"\nprocessors = 8\n'.encode())
+    monkeypatch.setattr("shadowtime.shared.accounting.machine_parts.MAX_SIZE", size - 1)
+    with pytest.raises(TraceError, match=f"a file of pools has at most {size - 1} bytes; this one is larger"):
+        read_parts(path)

@@ -10,6 +10,7 @@ import pytest
 import shadowtime.replayer.commands.replay as replayer_main
 from shadowtime.replayer.logs import swf
 from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.workload import prepare
 from shadowtime.shared.accounting import text_file as log_file
 from shadowtime.shared.accounting.text_file import lines_of
 from shadowtime.shared.bounds import MAX_DURATION, MAX_LINE_LENGTH, MAX_TIME
@@ -28,7 +29,9 @@ def row(number: int, *, submit: int = 0, wait: int = -1, run: int = 60, size: in
 def test_finding_12_lines_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_file, "MAX_LINES", 3 * MIB)
     bomb = written(tmp_path / "bomb.swf.gz", *[b"\n" * MIB] * 200)
-    with pytest.raises(TraceError, match=rf"bomb\.swf\.gz, line {3 * MIB + 1}: a log has at most 3,145,728 lines$"):
+    with pytest.raises(
+        TraceError, match=rf"bomb\.swf\.gz, line {3 * MIB + 1}: a log has at most 3,145,728 lines; split it$"
+    ):
         read_swf(bomb)
 
 
@@ -37,7 +40,7 @@ def test_finding_12_lines_are_counted(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_finding_12_a_line_is_no_longer_than_a_line(tmp_path: Path, text: bytes, before: bytes) -> None:
     bomb = written(tmp_path / "bomb.swf.gz", before, *[text * (MIB // 4)] * 100)
     number = 2 if before else 1
-    with pytest.raises(TraceError, match=rf"bomb\.swf\.gz, line {number}: longer than 65,536 bytes$"):
+    with pytest.raises(TraceError, match=rf"bomb\.swf\.gz, line {number}: longer than the maximum of 65,536 bytes$"):
         read_swf(bomb)
 
 
@@ -46,7 +49,7 @@ def test_finding_12_bytes_are_counted_over_all_members(tmp_path: Path, monkeypat
     member = gzip.compress(b";" * 60_000 + b"\n", mtime=0)
     path = tmp_path / "many.swf.gz"
     path.write_bytes(member * 100)
-    with pytest.raises(TraceError, match=r"many\.swf\.gz: a log has at most 3,145,728 bytes, unpacked$"):
+    with pytest.raises(TraceError, match=r"many\.swf\.gz: a log has at most 3,145,728 bytes, unpacked; split it$"):
         read_swf(path)
     path.write_bytes(gzip.compress(row(1).encode()) + gzip.compress(row(2).encode()) + b"\0" * 99)
     assert read_swf(path).table[:, 0].tolist() == [1, 2]
@@ -56,7 +59,7 @@ def test_finding_12_a_header_has_a_size(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(swf, "MAX_HEADER_SIZE", 1_000)
     path = tmp_path / "header.swf"
     path.write_text("".join(f"; Key{number}: {'x' * 90}\n" for number in range(20)) + row(1))
-    with pytest.raises(TraceError, match=r"header\.swf, line 11: the header is larger than 1,000 bytes$"):
+    with pytest.raises(TraceError, match=r"header\.swf, line 11: a header has at most 1,000 bytes; shorten it$"):
         read_swf(path)
 
 
@@ -102,6 +105,13 @@ HOSTILE = {
     "number": ([row(2**53 + 2)], "line 2: field 1 is 9007199254740994, beyond"),
     "digits": ([row(1).replace(" 60 ", " " + "9" * 400 + " ")], "line 2: field 4 is 9999"),
 }
+
+
+def test_the_reason_states_from_which_length_on_jobs_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text("; MaxProcs: 100\n" + row(1, run=HALF, request=60) + row(2, run=HALF + 1, request=60))
+    workload = prepare(read_swf(path))
+    assert (len(workload), workload.skipped) == (1, {f"longer than {HALF} s": 1})
 
 
 def refused(arguments: Sequence[object], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:

@@ -6,6 +6,7 @@ import pytest
 from shadowtime.replayer.logs.removed_jobs import parse_put_back, put_back
 from shadowtime.replayer.logs.swf import FIELDS
 from shadowtime.replayer.logs.trace import Trace
+from shadowtime.shared.bounds import MAX_LINES
 from shadowtime.shared.errors import SettingsError, TraceError
 
 KEYS = "first=3,last=4002,user=7,request=21600,run_time=50,spread=1.2"
@@ -44,7 +45,8 @@ def test_the_same_seed_makes_the_same_jobs_and_a_share_of_them_ran() -> None:
     ("keys", "message"),
     [
         (KEYS.replace("first=3", "first=0"), "put-back: first=0: expected a number greater than or equal to 1"),
-        (KEYS.replace("last=4002", "last=2"), "put-back: last=2: expected first=3 or up to"),
+        (KEYS.replace("last=4002", "last=2"), f"put-back: last=2: expected 3 (the first) to {MAX_LINES + 2}"),
+        (KEYS.replace("last=4002", f"last={MAX_LINES + 3}"), f"put-back: last={MAX_LINES + 3}: expected 3 (the first)"),
         (f"{KEYS},users=3", "put-back: users=3: there is no such key"),
         ("first=3", "put-back: last: it is missing"),
     ],
@@ -53,6 +55,10 @@ def test_a_wrong_description_is_named(keys: str, message: str) -> None:
     with pytest.raises(SettingsError) as raised:
         parse_put_back(keys)
     assert str(raised.value).startswith(message)
+
+
+def test_the_largest_range_is_accepted() -> None:
+    assert parse_put_back(KEYS.replace("last=4002", f"last={MAX_LINES + 2}")).last == MAX_LINES + 2
 
 
 def test_a_log_that_lacks_no_job_is_refused() -> None:

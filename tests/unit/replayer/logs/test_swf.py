@@ -208,7 +208,7 @@ def test_jobs_without_sizes_are_serial(tmp_path: Path) -> None:
     rows = "".join(f"{number} 0 0 600 -1 -1 -1 -1 900 -1 1 1 1 1 1 1 -1 -1\n" for number in (1, 2, 3))
     trace = read_trace(save(tmp_path, rows))
     assert [job.processors for job in prepare(trace)] == [1, 1, 1]
-    assert (trace.processors, trace.notes[0]) == (3, "it gives the processors of no job, so each job counts as serial")
+    assert (trace.processors, trace.notes[0]) == (3, "it states the processors of no job, so each job counts as serial")
 
 
 # Files that are no logs

@@ -186,13 +186,15 @@ def test_options_out_of_range(number: int) -> None:
 
 def test_unknown_options() -> None:
     oversized: Oversized = "cut"  # type: ignore[assignment]
-    with pytest.raises(SettingsError, match="oversized 'cut': not one of drop, align"):
+    with pytest.raises(SettingsError, match="oversized 'cut': expected one of drop, align"):
         prepare(trace_of({}), oversized=oversized)
     requests: Requests = "halved"  # type: ignore[assignment]
-    with pytest.raises(SettingsError, match="requests 'halved': not one of as-logged, at-least-run, actual, doubled"):
+    with pytest.raises(
+        SettingsError, match="requests 'halved': expected one of as-logged, at-least-run, actual, doubled"
+    ):
         prepare(trace_of({}), requests=requests)
     sizes: Sizes = "used"  # type: ignore[assignment]
-    with pytest.raises(SettingsError, match="sizes 'used': not one of requested, allocated"):
+    with pytest.raises(SettingsError, match="sizes 'used': expected one of requested, allocated"):
         prepare(trace_of({}), sizes=sizes)
 
 

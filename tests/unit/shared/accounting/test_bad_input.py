@@ -99,7 +99,7 @@ def test_an_unknown_zone_is_named(tmp_path: Path) -> None:
         ({"State": "RUNNING", "End": "Unknown"}, "still running"),
         ({"State": "PENDING", "Start": "Unknown", "End": "Unknown"}, "still waiting"),
         ({"Submit": "Unknown"}, "without a time of submission"),
-        ({"JobIDRaw": "1"}, "told twice"),
+        ({"JobIDRaw": "1"}, "listed twice"),
         ({"State": "CANCELLED by 7", "Eligible": "Unknown", "Start": "None"}, "cancelled before it was eligible"),
         ({"JobIDRaw": "1.batch"}, "step of a job"),
         ({"AllocCPUS": "99999999999"}, "larger than any machine"),
@@ -178,7 +178,7 @@ def test_a_job_that_goes_on_from_one_window_into_the_next_is_told_once(tmp_path:
     running = {"State": "RUNNING", "End": "Unknown", "ElapsedRaw": "9"}
     pending = {"State": "PENDING", "Start": "Unknown", "End": "Unknown", "ElapsedRaw": "0", "AllocCPUS": "0"}
     trace = read(tmp_path, pending, running, {}, running)
-    assert (len(trace.table), trace.left_out["told twice"][0]) == (1, 3)
+    assert (len(trace.table), trace.left_out["listed twice"][0]) == (1, 3)
 
 
 def test_the_heads_of_later_windows_are_passed_over(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_sizes_that_change_in_one_second_end_with_the_last(tmp_path: Path) -> No
     rows = resized(0, 10, 8), resized(10, 10, 6), resized(10, 30, 4, "COMPLETED")
     trace = read(tmp_path, *rows, *rows)
     assert np.array(trace.resized).tolist() == [[1, 1], [10, 10], [6, 4]]
-    assert (len(trace.table), trace.left_out["told twice"][0]) == (1, 3)
+    assert (len(trace.table), trace.left_out["listed twice"][0]) == (1, 3)
     unended = {**resized(0, 10, 8), "End": "Unknown"}
     assert len(read(tmp_path, unended, {"JobIDRaw": "2"}).table) == 1
 
@@ -290,7 +290,7 @@ def test_jobs_that_sacct_cuts_off_at_its_window_are_noted(tmp_path: Path) -> Non
     assert trace.left_out["still waiting"] == (1, "job 3, line 5")
     cut = [note.partition(":")[0] for note in trace.notes if "run it without -T" in note]
     assert cut == [
-        "2 jobs that wait or run have an end, which is ignored; if it is from -T",
+        "2 jobs that wait or run have an end, which is ignored; perhaps it is from -T",
         "1 rows start when another row of their submission ends, and count as further lives",
     ]
 

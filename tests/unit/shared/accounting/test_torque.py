@@ -119,7 +119,9 @@ def test_what_select_leaves_to_defaults_is_no_difference(tmp_path: Path) -> None
     assert read_trace(path).notes == ()
 
 
-@pytest.mark.parametrize(("hours", "text"), [(-7, ", although its other records are 7 h behind UTC;"), (0, "UTC;")])
+@pytest.mark.parametrize(
+    ("hours", "text"), [(-7, ", although the dates of ended jobs are 7 h behind UTC;"), (0, "UTC;")]
+)
 def test_a_clock_that_is_not_utc_is_noted(tmp_path: Path, hours: int, text: str) -> None:
     """Only the dates of deletions count, but each record of an end has its date and its Unix time."""
     path = tmp_path / "20171002"
