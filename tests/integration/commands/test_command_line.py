@@ -190,7 +190,7 @@ def test_file_is_not_a_log_to_replay(replay: Replay, tmp_path: Path, contents: b
         (["--list"], "--list: unknown name .*; --list without a name shows all"),
         (["--processors", "99999999999999999999"], "99999999999999999999"),
         (["--seed", "99999999999999999999", "--decisions", "-"], "99999999999999999999"),
-        (["--seed", str(2**53 + 1)], "--seed 9007199254740993: expected 0 to 9007199254740992"),
+        (["--seed", str(2**53 + 1)], "seed 9007199254740993: expected a whole number from 0 to 9007199254740992"),
         (["--speedup", "perfect"], "--speedup 'perfect': expected constant, amdahl:serial=SHARE or downey:"),
         (["--speedup", "amdahl:serial=2"], "--speedup 'amdahl:serial=2': expected constant, .*less than or equal to 1"),
         (["--speedup", "downey:parallelism=2"], r"sigma=VARIANCE \(sigma: it is missing\)$"),
