@@ -529,7 +529,9 @@ class RecordProcessor:
             work = [(record, envelope) for record, envelope in read if isinstance(envelope, Envelope)]
             while work and run.quarantined is None:
                 done = await self._advance(run, work)
-                work = work[max(done, 1) :]  # skip an event that is too early: it is a dead letter already
+                if run.failure is None:  # else the same event quarantines the run
+                    done = max(done, 1)  # skip an event that is too early: it is a dead letter already
+                work = work[done:]
 
     def _log(self, partition: int) -> PartitionLog:
         return self._logs.setdefault(partition, PartitionLog())
