@@ -9,9 +9,9 @@ from typing import Any
 
 
 def lazy_exports(package: str) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package that imports names of its modules `if TYPE_CHECKING`.
+    """Return a `__getattr__` for a package that lists its exports under `if TYPE_CHECKING`.
 
-    The `TYPE_CHECKING` block is parsed at the first use of any name. A module is imported at the first use of one of
+    The `TYPE_CHECKING` block is parsed at the first use of any export. A module is imported at the first use of one of
     its names.
 
     Parameters

@@ -73,7 +73,7 @@ class StageHandler:
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
         """Answer a changed request of a waiting job as if the job left the queue and were submitted again.
 
-        If only the priority changes (`only_priority`), the predictions of the job stay as they are.
+        If only the priority or the site's reason changes (`only_priority`), the predictions of the job remain.
         """
         if only_priority(changed):
             return envelope
@@ -111,7 +111,7 @@ class StageHandler:
         return envelope
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
-        """Answer a change of the machine's size."""
+        """Answer a change of the capacity of the machine or of a pool."""
         return envelope
 
     def on_scheduling_point(self, envelope: Envelope, point: SchedulingPoint) -> Envelope:

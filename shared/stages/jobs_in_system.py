@@ -83,7 +83,7 @@ def new_request(event: JobChanged) -> dict[str, Any]:
 
 
 def only_priority(event: JobChanged) -> bool:
-    """Return whether a change sets neither the job's request nor whether it is blocked: no prediction depends on it.
+    """Return whether a change sets only the priority or the site's reason, on which no prediction depends.
 
     >>> only_priority(JobChanged(time=0, job_number=1, priority=7, site_reason="Priority"))
     True

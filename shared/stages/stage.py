@@ -106,7 +106,7 @@ class StageRun:
 
         if self.spoiled:
             raise SnapshotMismatch(
-                f"{self.stage.name}: run {envelope.run!r} failed at sequence {self.sequence}, which is not undone"
+                f"{self.stage.name}: run {envelope.run!r} failed at sequence {self.sequence}; undo that event first"
             )
 
         try:
@@ -144,7 +144,7 @@ class StageRun:
     def replay(self, snapshot: bytes | None, journal: Iterable[bytes]) -> None:
         """Rebuild the state from `snapshot` and the inputs of `journal`; without a snapshot, from an empty state.
 
-        Raise `SnapshotMismatch` if the snapshot is not of this stage, or the journal does not follow it.
+        Raise `SnapshotMismatch` if the snapshot cannot be restored, or the journal does not follow it or fails.
         """
         self.sequence, self.handler, self.failures, self.spoiled = -1, None, 0, False
         if snapshot is not None:
@@ -190,7 +190,8 @@ class StageRun:
         settings
             The expected fingerprint of the run's settings; None if it is not known.
 
-        Raise `SnapshotMismatch` if the snapshot is of another stage, of another schema, or of other settings.
+        Raise `SnapshotMismatch` if the snapshot is damaged, is of another stage, schema or settings, or needs a plug-in
+        that is not installed.
         """
         saved = read_snapshot(snapshot, self.stage.name)
         for what, actual, expected in (

@@ -19,7 +19,10 @@ class Record(Protocol):
 
 @dataclass(slots=True)
 class OwnRecord:
-    """A `Record` that was read again; or, without `offset`, the subject of a dead letter: a run, a whole partition."""
+    """A `Record` that this process makes: one that was read again, or the subject of a dead letter.
+
+    A subject that is a run or a whole partition has the offset -1.
+    """
 
     topic: str
     partition: int
@@ -59,7 +62,10 @@ class Stream(Protocol):
         ...
 
     async def end(self, partition: int) -> int:
-        """Return the offset behind the last record of a partition of the stage's input; raise `BusError`."""
+        """Return the offset behind the last record of a partition of the stage's input.
+
+        Raise `BusError` if Kafka does not answer.
+        """
         ...
 
 
@@ -118,7 +124,7 @@ class Transaction:
     read_model, forgotten
         Fields of the read model to set, and to delete.
     closed
-        The run is over: its state may expire soon.
+        Whether the run is over: its state may expire soon.
     quarantined
         The reason if the run is quarantined, else None.
     catching_up

@@ -37,9 +37,10 @@ SERVERS = ("kafka", "redis", "victoria_metrics", "grafana")
 
 
 def file_of(role: str) -> Path | None:
-    """Return the settings file of a role; None if there is none.
+    """Return the settings file of a role; None if there is none and `SHADOWTIME_ACCESS` is not set.
 
-    Raise `SettingsError` if the file that is named does not exist, belongs to another user, or is open to others.
+    Raise `SettingsError` if `SHADOWTIME_ACCESS` is set and its file cannot be found, or if the file belongs to another
+    user or is open to others.
     """
     named = os.environ.get(VARIABLE) or None  # an empty variable counts as not set
     place = FOLDER if named is None else Path(named)
@@ -70,7 +71,7 @@ def read_file(path: Path) -> dict[str, str]:
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{path}: {error}") from None
+        raise SettingsError(f"{path}: expected text in UTF-8: {error}") from None
 
     settings: dict[str, str] = {}
     for number, line in enumerate(lines, 1):

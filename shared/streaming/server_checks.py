@@ -66,7 +66,7 @@ def _http(url: str | None, page: str, seconds: float, ca_file: Path | None = Non
     try:
         context = ssl.create_default_context(cafile=ca_file)
     except OSError as error:
-        raise StoreError(f"{ca_file}: expected the certificate authority for {url}: {error}") from None
+        raise StoreError(f"{ca_file} is not a certificate authority (PEM) for {url}: {error}") from None
     whole = f"{url.rstrip('/')}/{page}"
     try:
         urllib.request.urlopen(whole, timeout=seconds, context=context).close()  # noqa: S310 - the settings take HTTP

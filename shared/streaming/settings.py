@@ -14,6 +14,7 @@ from shadowtime.shared.streaming.role_settings import (
     FOLLOW_PORT,
     OWN,
     SERVERS,
+    SHADOW_PORT,
     applicable_settings,
     file_of,
     read_file,
@@ -104,10 +105,13 @@ class Settings(BaseSettings):
     grafana_password_file: Path | None = Field(None, description="file with the password of Grafana, or the token")
     web_host: str = Field("127.0.0.1", description="address at which /health and /metrics are served")
     web_port: Annotated[int, Field(ge=0, le=65_535)] = Field(
-        6066, description=f"port of /health and /metrics, of a follower {FOLLOW_PORT} by default; 0 for none"
+        6066,
+        description=f"port of /health and /metrics, by default {FOLLOW_PORT} of a follower, {SHADOW_PORT} of shadows; "
+        "0 for none",
     )
     web_names: str = Field(
-        "", description="host names of requests, as NAME,NAME, besides localhost and the machine's addresses"
+        "",
+        description="host names to which the pages answer, as NAME,NAME, besides localhost and the machine's addresses",
     )
     log_format: Literal["text", "json"] = Field("text", description="format of log lines")
 
@@ -147,7 +151,7 @@ class Settings(BaseSettings):
             if path is None:
                 continue
             if values.get(name) is not None:
-                raise ValueError(f"{name} and {name}_file cannot both be given")
+                raise ValueError(f"{name} and {name}_file are both set; set only one of them")
             try:
                 read[name] = read_secret(Path(path))
             except ValueError as error:
@@ -180,7 +184,7 @@ class Settings(BaseSettings):
 
 
 def read_settings(flags: list[str] | None = None, role: str | None = None) -> Settings:
-    """Return the settings from `flags` and the environment, with the settings file of a role as defaults.
+    """Return the settings from command-line `flags` and the environment, with a role's settings file as defaults.
 
     Raise `SettingsError` if the file cannot be read, a setting is unknown, or a value is invalid. The error names it.
     """

@@ -103,7 +103,7 @@ class RunTime(FrozenModel):
 
     mean: float | None = Field(description="mean in seconds; null if no distribution is predicted")
     quantiles: tuple[tuple[Probability, float], ...] = Field(
-        description="pairs of a probability and the seconds within which the job ends with it"
+        description="pairs of a probability and the seconds within which the job ends with this probability"
     )
     cut: Probability | None = Field(description="probability of being cut at its request")
     observations: Count = Field(description="number of ended jobs that the prediction is based on")
@@ -127,9 +127,9 @@ class Advice(FrozenModel):
 
 
 class Advising:
-    """Adviser on jobs, from the states of three stages. `as_of` has the position of each, as they are read one by one.
+    """Adviser on jobs, from the states of stages `runtime_distribution`, `wait_bound` and `scheduler`.
 
-    The answers are those of stages `runtime_distribution`, `wait_bound` and `scheduler`.
+    The states are read one after another, so they may differ in position. `Advice.as_of` has the position of each.
     """
 
     def __init__(self, run_times: Answers, bounds: Answers, starts: Answers) -> None:

@@ -43,7 +43,7 @@ class Alternative(FrozenModel):
     mean_wait: float | None = Field(description="mean wait over the futures, in seconds")
     mean_end: float | None = Field(description="mean seconds until it would end on this size if it were not cut")
     starts_within: tuple[tuple[Probability, Seconds], ...] = Field(
-        description="pairs of a probability and the seconds within which the job starts with it"
+        description="pairs of a probability and the seconds within which the job starts with this probability"
     )
     reason: str | None = Field(default=None, description="why no start is forecast")
     pareto_best: bool = Field(
@@ -206,7 +206,7 @@ def hint(alternatives: Sequence[Alternative], log_age: int | None = None) -> str
 
 
 def _wait(choice: Alternative) -> int | None:
-    """Return the wait that is as likely exceeded as not, in seconds; else its mean; None without a forecast."""
+    """Return the median of the wait in seconds, or its mean if the median is unknown; None without a forecast."""
     if len(choice.starts_within) > 1 and all(low <= high for (_, low), (_, high) in pairwise(choice.starts_within)):
         median = wait_given(choice.starts_within, NOT_YET, 0.5)
         if median is not None:

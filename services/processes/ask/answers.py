@@ -94,7 +94,7 @@ class Answers:
         return answer
 
     async def run_of(self, cluster: str, run: str | None) -> str:
-        """Return the run of a cluster to ask: the named one, or by default the first one of `_in_order`.
+        """Return the run to ask: `run`, or by default the followed run of the cluster, or else the latest run.
 
         Raise `Unanswerable` if there is no such cluster or run.
         """

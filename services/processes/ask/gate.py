@@ -122,7 +122,7 @@ class Gate:
             if hmac.compare_digest(digest, wanted):
                 known = self.access.portals[name]
         if known is None:
-            raise Unanswerable(401, "this token is not known")
+            raise Unanswerable(401, "this token is not known; send the token of a portal in the header Authorization")
         return known
 
     def viewer(self, headers: Mapping[str, str], peer: str, user: str | None = None) -> Viewer:
@@ -149,7 +149,7 @@ class Gate:
             return Viewer(rule, user)
         if self.access.login_header is None:
             if self.access.sees != "all":
-                raise Unanswerable(401, "the token of a portal is missing")
+                raise Unanswerable(401, "the token of a portal is missing; send it as Authorization: Bearer TOKEN")
             return EVERYBODY
         if not self._trusted(peer):
             raise Unanswerable(403, "this page is behind the login of the site; ask through its proxy")

@@ -1,4 +1,4 @@
-"""The question about the wait of a job that you could submit now, its answer, and the problem if there is none."""
+"""The question about the wait of a job that you could submit now, its answer, and the reason if it has no answer."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -40,7 +40,7 @@ OTHER_NAMES = {"partition": "queue", "account": "group"}
 LOG_AGE = "age in seconds of the log of a followed cluster; null for other runs"
 
 STALE = 120
-"""Age in seconds at which the log of a followed cluster is old."""
+"""Age in seconds above which the log of a followed cluster is old."""
 
 
 class Question(FrozenModel):
@@ -77,7 +77,7 @@ class Answer(FrozenModel):
     bounds: tuple[WaitBound, ...] = Field(description="one for each grouping, for the queue and for the whole cluster")
     outwaited: tuple[Count | None, ...] = Field(
         default=(),
-        description="for each bound, how many waiting jobs have waited longer than theirs; null if unknown",
+        description="for each bound, how many waiting jobs have waited longer than their bounds; null if unknown",
     )
     waiting: Count = Field(default=0, description="number of jobs that wait")
     ranges: tuple[WaitRanges, ...] = Field(
@@ -89,7 +89,8 @@ class Answer(FrozenModel):
 def log_age(opened: ClusterOpened, time: int) -> int | None:
     """Return the age in seconds of the log of a followed cluster, whose last event is at `time`; None for other runs.
 
-    A follower publishes at least a scheduling point after each picture. So the log is old only if it is down or lags.
+    A follower publishes at least a scheduling point after each poll. So the log is old only if the follower is down or
+    lags.
     """
     if opened.mode != "recorded" or opened.name != FOLLOWED:
         return None
@@ -164,7 +165,7 @@ class Problem(FrozenModel):
     """The reason why there is no answer."""
 
     error: str = Field(description="one line for people")
-    parameter: str | None = Field(default=None, description="the parameter at fault, if it is one")
+    parameter: str | None = Field(default=None, description="the faulty parameter; null if no single one is")
 
 
 def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:

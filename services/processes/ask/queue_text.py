@@ -32,7 +32,7 @@ REASONS = {"site": "site", "capacity": "too big", "processors": "procs", "memory
 NARROW = 100
 """Widths below this have shorter names, and one space between columns."""
 
-MEANING = "START: expected, from now on; 80 %: it starts between; 95 %: before"
+MEANING = "START from now: expected; 80 %: interval; 95 %: latest start"
 
 
 class TextColumn(NamedTuple):
@@ -108,7 +108,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def cut_apart(texts: Sequence[str], most: int) -> list[str]:
-    """Return texts of at most `most` characters. Where the ends of names would be alike, their middles are left out.
+    """Return the texts, cut to at most `most` characters. If cut ends would make texts equal, the middles are cut.
 
     >>> cut_apart(["gpu_a100_40g", "gpu_a100_80g"], 9), cut_apart(["partition_1", "gpu"], 9)
     (['gpu_…_40g', 'gpu_…_80g'], ['partitio…', 'gpu'])

@@ -44,7 +44,7 @@ def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
         lines.append(advice.note)
     caption = (
         f"*: ends earliest with a risk of at most {percent(question.risk, 'g')} of being cut (longer requests: half of "
-        "it); +: none ends as early with as small a risk. If no other job arrives; other sizes do the same work."
+        "it); +: none ends as early with as small a risk. Waits if no other job arrives. Other sizes do the same work."
     )
     return Group(*lines, alternatives_table(advice.alternatives, caption))
 

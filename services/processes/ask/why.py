@@ -35,7 +35,8 @@ class JobQuestion(FrozenModel):
         return text
 
     run: RunName | None = Field(
-        default=None, description="a run that knows the job; by default the followed run, or else the latest"
+        default=None,
+        description=f"a run that knows the job; by default the first of {MAX_SEARCHED}, the followed run before others",
     )
 
 

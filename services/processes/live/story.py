@@ -54,7 +54,7 @@ class Bounded(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """The expected end of a running job, as a second of the log. It is not `predicted` if only the limit is left."""
+    """The expected end of a running job, as a second of the log. Unless it is `predicted`, the limit gives the end."""
 
     end: int
     predicted: bool
@@ -142,7 +142,7 @@ class Story:
         self.overtaken_by = time, number
 
     def note(self, time: int, sentence: str) -> None:
-        """Record a decision about the job."""
+        """Record a decision about the job, or a change of it."""
         if self.notes is None:
             self.notes = deque(maxlen=NOTES)
         self.notes.append((time, sentence))
@@ -207,7 +207,7 @@ SHOWN = 12
 
 
 class Trust:
-    """The active drift alarms of the scoreboard. The scoreboard watches a bounded number of shares.
+    """The active drift alarms of the scoreboard. They are few: the scoreboard bounds their number.
 
     >>> trust = Trust()
     >>> trust.take_in([Drift(of="run_time", what="twice", scope="user", number=7, since=86400, share=0.4, most=0.2)])
@@ -238,7 +238,7 @@ class Trust:
         return min((record.since for record in self.of(job, of, what)), default=None)
 
     def marks(self, story: Story) -> dict[str, int]:
-        """Return the shown predictions of a job that have alarms, each with the second since which it has one."""
+        """Return the shown predictions of a job that have alarms, each with the second at which its alarm began."""
         known = [entry.grouping for entry in story.bounds if entry.bound is not None]
         named = "ensemble" if "ensemble" in known else known[0] if known else ""
         statistics = {

@@ -84,7 +84,8 @@ async def read_log(
 ) -> AsyncIterator[Any]:
     """Yield the records of a partition from offset `start` up to `stop` (the present end if None).
 
-    With `since`, records that were stored before this Unix second are left out.
+    With `since`, records that were stored before this Unix second are left out. Raise `KafkaError` if Kafka cannot
+    deliver the records.
     """
     reading = LogReader(settings)
     try:

@@ -423,7 +423,7 @@ class RedisStore:
                 await self._ask(self._client.srem(self._key(partition, "partition"), run))
 
     async def read_model(self, run: str) -> dict[str, bytes]:
-        """Return the read model of a run: the latest prediction for each of its live jobs."""
+        """Return the read model of a run, by field; `job:7` has the output for the live job 7."""
         fields = await self._ask(self._client.hgetall(self._key(run, "read-model")))
         return {name.decode(): value for name, value in fields.items()}
 
@@ -447,7 +447,7 @@ class RedisStore:
         return holder
 
     async def release(self, run: str, owner: bytes) -> None:
-        """Give up a claim, if it is still held."""
+        """Give up the claim of `owner` to a run. Another owner's claim remains."""
         key = self._key(run, "owner")
         if await self._ask(self._client.hget(key, "process")) == owner:
             await self._ask(self._client.delete(key))

@@ -42,7 +42,7 @@ STOP_SECONDS = 40.0
 
 
 class BoundedWorker(faust.Worker):
-    """A worker that ends within `STOP_SECONDS` of its stop. faust waits without a limit for a Kafka that is gone."""
+    """A worker that ends within `STOP_SECONDS` of its stop. faust waits without a limit for a Kafka that is down."""
 
     async def stop(self) -> None:
         """Stop everything, and end the process if that takes too long: its watchdog is one of the stopped tasks."""

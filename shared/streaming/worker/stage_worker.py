@@ -96,7 +96,7 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
     if (home := partition_of(envelope.run, partitions)) != record.partition:
         raise AdmissionError(f"run {quote(envelope.run)} belongs to partition {home}, not {record.partition}")
     if (intrusion := stage.forged_field(envelope)) is not None:
-        raise AdmissionError(f"{intrusion!r} must not be set before stage {stage.name}")
+        raise AdmissionError(f"the message has {intrusion!r}, which only stage {stage.name} or a later one may add")
     return envelope
 
 
@@ -135,7 +135,7 @@ class RecordProcessor:
     Parameters
     ----------
     catching_up
-        Whether the next worker that takes the partition of a new run must read the rest of the run's log.
+        Whether this is a rebuild: the next owner of a run that is loaded here must read the rest of the run's log.
     """
 
     def __init__(
@@ -550,7 +550,7 @@ class StageWorker:
     Parameters
     ----------
     catching_up
-        Whether the next worker that takes the partition of a new run must read the rest of the run's log.
+        Whether this is a rebuild: the next owner of a run that is loaded here must read the rest of the run's log.
     """
 
     def __init__(self, context: WorkerContext, *, catching_up: bool = False) -> None:

@@ -307,10 +307,14 @@ def test_a_beginning_that_is_none_is_not_read_again_for_each_message() -> None:
     [
         (b"other", {}, "run 'r': the message has key 'other'; expected the name of the run"),
         (None, {}, "run 'r': the message has no key; expected the name of the run"),
-        (b"r", {"run_time": {"point": 5, "observations": 1}}, "'run_time' must not be set before stage"),
+        (b"r", {"run_time": {"point": 5, "observations": 1}}, "the message has 'run_time', which only stage"),
         (b"r", {"scores": None, "samples": []}, ""),
-        (b"r", {"event": {"kind": "Decided", "time": 0}}, "'Decided' must not be set before stage"),
-        (b"r", {"event": {"kind": "Rejected", "time": 0, "reason": ""}}, "'Rejected' must not be set before stage"),
+        (b"r", {"event": {"kind": "Decided", "time": 0}}, "the message has 'Decided', which only stage"),
+        (
+            b"r",
+            {"event": {"kind": "Rejected", "time": 0, "reason": ""}},
+            "the message has 'Rejected', which only stage",
+        ),
     ],
 )
 def test_finding_18_a_message_says_only_what_is_its_own_to_say(

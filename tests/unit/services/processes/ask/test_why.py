@@ -106,9 +106,9 @@ def test_the_document_tells_of_it() -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--job", "5", "--processors", "4"], "--processors is about a new job, and --job about another"),
-        (["--job", "5", "--advice"], "--advice is about a new job, and --job about another"),
-        (["--job", "5", "--partition", "gpu"], "--queue is about a new job, and --job about another"),
+        (["--job", "5", "--processors", "4"], "--processors is about a new job, and --job about an existing job"),
+        (["--job", "5", "--advice"], "--advice is about a new job, and --job about an existing job"),
+        (["--job", "5", "--partition", "gpu"], "--queue is about a new job, and --job about an existing job"),
         (["--cluster", "other", "--pool", "fat"], "--advice, --job, --run and --pool accept one cluster"),
     ],
 )
