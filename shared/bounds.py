@@ -1,6 +1,7 @@
 """Limits of the values in messages, SPECs and files, for all modules. `docs/bounds.md` has the reasons.
 
-The largest message in bytes is a setting: `max_message_bytes` in `shared/streaming/settings.py`.
+Each `MAX_…` is the largest allowed value. The largest message in bytes is a setting: `max_message_bytes` in
+`shared/streaming/settings.py`.
 
 The schema of messages and every reader of logs reject larger input, so no later code has to check. A sum that may not
 fit 64 bits is a Python integer. `storable` prepares such sums for a snapshot, and `saturated` for a message.
@@ -41,7 +42,7 @@ MAX_SPEC_LENGTH = 8_192
 """Characters of a SPEC, including nested parentheses. The largest set of templates has about 1,200."""
 
 MAX_SPEC_DEPTH = 8
-"""Nesting depth of parentheses in a SPEC."""
+"""Levels of nested SPECs with keys; the outermost SPEC counts."""
 
 MAX_KEYS = 64
 """Settings of one SPEC."""

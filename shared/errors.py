@@ -39,7 +39,7 @@ MAX_WRONG = 1_000
 
 
 class WorkCancelled(BaseException):
-    """Work is cancelled from outside. As a `BaseException` it passes all handlers of errors."""
+    """Work is cancelled from outside. It is a `BaseException`, so that handlers of errors do not catch it."""
 
 
 class ShadowtimeError(Exception):

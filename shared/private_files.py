@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class UntrustedFile(PermissionError):
-    """A file belongs to somebody else, or somebody else can change it. The message has the expected owner or mode."""
+    """A file belongs to somebody else or can be changed by somebody else. The message has the owner or a remedy."""
 
 
 def read_private(path: Path) -> bytes:
@@ -81,7 +81,7 @@ def make_private_folder(folder: Path) -> None:
 
 
 def write_private(path: Path, content: str | bytes, *, mode: int = 0o600, user: int | None = None) -> None:
-    """Write a file atomically: readers see the old one or the new one.
+    """Write a file atomically: readers see the old content or the new content.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_/-]*\Z")
 
 @dataclass(frozen=True)
 class Spec:
-    """A parsed SPEC.
+    """A parsed SPEC: its name, and the value of each key as text, in the order of the text.
 
     >>> str(parse("easy:adjustment=percentile(key=user)"))
     'easy(adjustment=percentile(key=user))'
@@ -152,7 +152,7 @@ class SpecSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     files: ClassVar[Mapping[str, Callable[[str], str]]] = {}
-    """Settings whose value may name a file, with a function from this value to the value in the file."""
+    """For each setting whose value may name a file: a function that replaces this value by the content of the file."""
 
     def price(self) -> Price:
         """Return the price of these settings; 0 unless a class overrides this."""

@@ -265,11 +265,13 @@ def ask(
         return
 
     if access is not None:
-        raise SettingsError("--access needs --serve")
+        raise SettingsError("--access is only for --serve; add --serve, or leave --access out")
     start_logging(settings.log_format, "ask", logging.WARNING)
     several = max(len(cluster or ()), len(queue or ())) > 1
     if several and (advise or job is not None or run is not None or pool is not None):
-        raise SettingsError("--advice, --job, --run and --pool accept one cluster and one queue, found several")
+        raise SettingsError(
+            "--advice, --job, --run and --pool need one cluster and one queue, found several; name one of each"
+        )
     question: dict[str, object] = {"job": job, "run": run, "processors": processors, "requested_time": requested_time}
     place = {"cluster": cluster, "queue": queue}
     question |= place if several else {name: texts[0] if texts else None for name, texts in place.items()}
@@ -277,7 +279,7 @@ def ask(
     more = {"executable": executable, "group": group, "risk": risk, "moldable": "yes" if moldable else None}
     more |= {"memory": memory, "gpus": gpus, "gpu_type": gpu_type}
     if not advise and (odd := next((name for name, value in more.items() if value is not None), None)):
-        raise SettingsError(f"--{odd.replace('_', '-')} needs --advice")
+        raise SettingsError(f"--{odd.replace('_', '-')} is only for --advice; add --advice, or leave it out")
     if job is not None:
         about_new = [name for name, value in question.items() if value is not None and name not in OF_JOB]
         if odd := "advice" if advise else next(iter(about_new), None):

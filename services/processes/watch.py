@@ -173,7 +173,7 @@ WIDEST = 16
 A longer name has several lines: cut off, `mycluster/shadow/easy` would look like `mycluster/shadow/best`."""
 
 REPEATED = 60
-"""Seconds in which advice on a job is shown once."""
+"""Advice on a job is shown at most once in this many seconds of the log."""
 
 MAX_ADVISED = 10_000
 """The maximum number of jobs whose last advice is remembered."""

@@ -99,10 +99,10 @@ def expected_start(
 ) -> StartOutlook:
     """Return the expected start of a waiting job, from the best source.
 
-    The sources in order: the expected ends of running jobs, for the job that goes first; the forecast; the site's
-    scheduler, which was less accurate wherever both were known; the bounds. A source whose start has passed is not
-    used. No start is before the job fits, except those of the site. An end of the interval that contradicts the
-    expected start is left out.
+    The sources are tried in this order: the expected ends of running jobs, for the job that goes first; the forecast;
+    the site's scheduler, which was less accurate than the forecast wherever both were known; the bounds. A source whose
+    start has passed is not used. No start is before the job fits, except those of the site. An end of the interval that
+    contradicts the expected start is left out.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ NOTHING = EventRule(lambda log, event: None, lambda log, event, known: None)
 
 
 class RunLog:
-    """The state of a run: its time, its machine, and the jobs that wait and run. O(1) an event, but see `_start`.
+    """The state of a run: its time, its machine, and the jobs that wait and run. O(1) for most events.
 
     Each reader calls `check` for an event, handles it, and then calls `mark_read`. The event is applied after the last
     reader's `mark_read`. So all readers see the state before the event.

@@ -38,8 +38,14 @@ class Stream(Protocol):
     async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
         """Deliver outputs to the stage's own topic, in order.
 
-        `times` are those of their inputs, None where they are not known. Raise `MessageRejected` if Kafka will never
-        accept one of the outputs, `BusError` if delivery is not certain.
+        `times` has the time of each output's input as Unix seconds, None if it is unknown.
+
+        Raises
+        ------
+        MessageRejected
+            If Kafka will never accept one of the outputs.
+        BusError
+            If delivery is not certain.
         """
         ...
 

@@ -18,7 +18,7 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.private_files import UntrustedFile, read_private
 
 VARIABLE = "SHADOWTIME_ACCESS"
-"""The variable that names the folder with a file for each role, or one such file."""
+"""The environment variable with the path of a settings file, or of a folder with one file for each role."""
 
 FOLDER = ROOT / ".stack" / "access"
 """The folder that `make stack` provides while it runs."""
@@ -50,7 +50,7 @@ def file_of(role: str) -> Path | None:
     except OSError as error:
         if named is None:
             return None
-        raise SettingsError(f"{path}: {error.strerror}; {VARIABLE} is {named}") from None
+        raise SettingsError(f"{path}: {error.strerror}; correct or unset {VARIABLE}, which is {named}") from None
 
     if about.st_uid != os.getuid():
         raise SettingsError(f"{path} belongs to user {about.st_uid}, so it is not read; expected user {os.getuid()}")
@@ -124,7 +124,9 @@ def read_secret(path: Path) -> str:
     try:
         secret = path.read_text().removesuffix("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: {error.strerror if isinstance(error, OSError) else 'not text'}") from None
+        raise ValueError(
+            f"{path}: {error.strerror if isinstance(error, OSError) else 'expected text in UTF-8'}"
+        ) from None
     if not secret:
         raise ValueError(f"{path} is empty; expected a secret")
     return secret

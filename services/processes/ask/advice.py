@@ -111,14 +111,14 @@ class RunTime(FrozenModel):
 
 
 class Advice(FrozenModel):
-    """The run time of the job, bounds on its wait, and alternatives to it. The first is the job as asked about."""
+    """The run time of the job, bounds on its wait, and alternatives to its request, with its own request first."""
 
     cluster: str = Field(description="the cluster, by name")
     run: str = Field(description="the run behind the answer")
     as_of: tuple[AsOf, ...] = Field(description="up to where the state of each stage was read")
     run_time: RunTime = Field(description="how long it would run")
     bounds: tuple[WaitBound, ...] = Field(description="bounds on its wait; empty if the run computes none")
-    alternatives: tuple[Alternative, ...] = Field(description="requests for the job; its work is the same in all")
+    alternatives: tuple[Alternative, ...] = Field(description="requests for the job, its own first")
     log_age: Whole | None = Field(default=None, description=LOG_AGE)
     unadvised: str | None = Field(default=None, description="why no alternative is advised; null if one is advised")
     note: str | None = Field(

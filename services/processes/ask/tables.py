@@ -169,7 +169,7 @@ def _of(bound: WaitBound) -> str:
 
 
 def _stated(question: Question | OffersQuestion, bounds: Iterable[WaitBound]) -> str:
-    """Return what the bounds of an answer state. The confidence is left out if none of them has one."""
+    """Return the statement of the bounds of an answer. Its confidence is left out if no bound has one."""
     share, confidence = f"{question.quantile:.6g}", f"with confidence {question.confidence:g}"
     groupings = {bound.grouping for bound in bounds}
     if groupings and groupings.issubset(WITHOUT_CONFIDENCE):

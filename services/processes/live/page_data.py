@@ -139,7 +139,7 @@ def _undrawn(count: int) -> str:
 
 
 def _waiting(view: LiveView, story: Story, place: int, sees: Sees, words: ClusterWords) -> dict[str, Any]:
-    """Return the row of a waiting job. It has no `place` if all jobs are seen: then this is the position in the table."""
+    """Return the row of a waiting job, with its `place` in the queue unless all jobs are seen."""
     job, starts = story.job, view.starts(story)
     placed = {} if sees is everything else {"place": place}
     return placed | {
@@ -205,7 +205,7 @@ def _covered(view: LiveView, grouping: str) -> dict[str, Any]:
 
 
 def _doubt(view: LiveView, bound: WaitBound) -> dict[str, Any] | None:
-    """Return how many waiting jobs have outwaited their upper bounds; None without such a bound or such jobs."""
+    """Return how many waiting jobs have waited longer than their bounds; None without a bound or waiting jobs."""
     if bound.bound is None or view.closed:
         return None
     covered = view.coverage.get((bound.grouping, None))

@@ -92,7 +92,7 @@ def test_over_http(reader: MemoryReader) -> None:
             assert response.status == 200
             assert Why.model_validate_json(await response.read()) == await asyncio.to_thread(ask, reader, job=3)
             assert (await client.get("/why?cluster=kth&job=77")).status == 404
-            assert (await (await client.get("/why?cluster=kth&job=1&job=2")).json())["error"] == "job: is given twice"
+            assert (await (await client.get("/why?cluster=kth&job=1&job=2")).json())["error"] == "job: is given twice; give one value"
 
     asyncio.run(work())
 
