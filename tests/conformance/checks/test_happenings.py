@@ -204,7 +204,10 @@ def test_bounds_are_scored_only_where_that_is_known() -> None:
             JobResumed(time=9, job_number=3, happened=4),
             "job 3 resumed at 4: expected a time from 5, when it was suspended, to 9, when this was reported",
         ),
-        (submitted(9, 8, 1, eligible_time=10), "job 8 has the eligible time 10; expected no later"),
+        (
+            submitted(9, 8, 1, eligible_time=10),
+            "job 8 has the eligible time 10; expected no later time than its submission at 9",
+        ),
     ],
 )
 def test_what_contradicts_the_log_is_rejected_by_the_first_stage(event: Event, reason: str) -> None:
