@@ -88,7 +88,7 @@ def result_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             sys.stdout.buffer.flush()
             return
 
-        if path.exists() and not path.is_file():  # a pipe or a device stays what it is
+        if path.exists() and not path.is_file():  # a rename would replace a pipe or a device
             with path.open("wb") as file:
                 yield file
             return

@@ -71,7 +71,7 @@ def watch(
     job: Annotated[
         str | None, typer.Option(metavar="ID", help="Only messages about this job, such as 2754_12.")
     ] = None,
-    predictions: Annotated[bool, typer.Option("--predictions", help="Only messages that carry predictions.")] = False,
+    predictions: Annotated[bool, typer.Option("--predictions", help="Only messages that have predictions.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON lines also on a terminal, not sentences.")] = False,
     beginning: Annotated[
         bool, typer.Option("--beginning", help="Begin at the first message, not at the next.")
@@ -117,7 +117,7 @@ def watch(
         async with AsyncExitStack() as stack:
             words = RunWords()
             if not as_json or user is not None or job is not None:
-                with suppress(SettingsError):  # its password may not be readable here: numbers are shown
+                with suppress(SettingsError):  # this user may not read the password: numbers are shown
                     reads = reading_later(read_settings(context.args, "ask"), NAMES_OF)
                     words = RunWords(WordReader(await stack.enter_async_context(reads)))
             console = Console(highlight=False, emoji=False)
@@ -171,7 +171,7 @@ def remove(
     run: Annotated[str, typer.Argument(help="Name of the run, such as mine/shadow/easy.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be removed.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Also remove a run that is in progress.")] = False,
-    keep_metrics: Annotated[bool, typer.Option("--keep-metrics", help="Leave its series in VictoriaMetrics.")] = False,
+    keep_metrics: Annotated[bool, typer.Option("--keep-metrics", help="Keep the series of VictoriaMetrics.")] = False,
     metrics_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="File with the deleteAuthKey of VictoriaMetrics.")
     ] = None,
@@ -209,7 +209,7 @@ def ask(
         typer.Option("--queue", "--partition", metavar="NAME", help="Partition that the job enters; repeatable."),
     ] = None,
     user: Annotated[str | None, typer.Option(metavar="NAME", help="User who submits the job.")] = None,
-    job: Annotated[str | None, typer.Option(metavar="ID", help="Explain why this job waits, such as 2754_12.")] = None,
+    job: Annotated[str | None, typer.Option(metavar="ID", help="Explain why a job waits, such as 2754_12.")] = None,
     quantile: Annotated[str, typer.Option(metavar="Q", help="Share of such jobs that wait within the bound.")] = "0.95",
     confidence: Annotated[str, typer.Option(metavar="C", help="Probability with which the bound holds.")] = "0.95",
     side: Annotated[str, typer.Option(metavar="SIDE", help="Side of the bound: upper, lower, both.")] = "upper",

@@ -29,7 +29,7 @@ class Predictor(Protocol[X, Y, P]):
 
     def observe(self, event: Event) -> None:
         """Observe an event of the run, after it was answered. Most predictors ignore it."""
-        return  # not abstract
+        return  # a predictor need not override it
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""

@@ -149,7 +149,7 @@ class RunLog:
         job = self.jobs.require_known(event)
         now = job.submitted if isinstance(job, RunningJob) else job
         new = now.model_copy(update=new_request(event))
-        pool = now.pool if isinstance(job, RunningJob) else new.pool  # a running job stays where it is
+        pool = now.pool if isinstance(job, RunningJob) else new.pool  # a running job stays in its pool
         asked = new.requested_processors, new.memory, new.gpus
         self.capacities.require(f"job {event.job_number} changed to", pool, asked, new.gpu_type)
         if isinstance(job, RunningJob):

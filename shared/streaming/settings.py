@@ -55,7 +55,8 @@ class Settings(BaseSettings):
     kafka_password_file: Path | None = Field(None, description="file with the password of Kafka")
     redis_url: str = Field(
         "redis://127.0.0.1:6379/0",
-        description="rediss:// for TLS, redis+cluster://HOST:PORT,HOST:PORT for a Redis Cluster; without the password",
+        description="URL of Redis without the password; rediss:// for TLS, redis+cluster://HOST:PORT,HOST:PORT for a "
+        "Redis Cluster",
     )
     redis_username: str | None = Field(None, description="user of Redis")
     redis_password: SecretStr | None = Field(None, description="password of Redis")
@@ -72,12 +73,12 @@ class Settings(BaseSettings):
         1_000_000, description="largest accepted message, in bytes; a larger one is a dead letter"
     )
     handler_seconds: Annotated[float, Field(gt=0)] = Field(
-        60.0, description="seconds of processor time; a run with an event that takes longer is quarantined"
+        60.0, description="seconds of processor time for an event; a run with an event that takes longer is quarantined"
     )
     run_retention_hours: Annotated[int, Field(ge=-1)] = Field(
         720, description="hours for which an open run is kept after its last event; -1 or 0 for ever"
     )
-    snapshot_every: Annotated[int, Field(ge=1)] = Field(2_000, description="events of a run between two snapshots")
+    snapshot_every: Annotated[int, Field(ge=1)] = Field(2_000, description="maximum events of a run between snapshots")
     batch_size: Annotated[int, Field(ge=1)] = Field(200, description="maximum events in one transaction")
     memory_mb: Annotated[int, Field(ge=0)] = Field(
         0, description="memory that a worker may use, in MB; 0 for all of the machine or of its control group"

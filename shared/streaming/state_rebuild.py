@@ -91,7 +91,7 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
                             continue
                         opens = isinstance(envelope.event, ClusterOpened) and record.key == envelope.run.encode()
                         if opens and envelope.run not in begun:
-                            begun.add(envelope.run)  # its whole log is there, so that its old state is not needed
+                            begun.add(envelope.run)  # its whole log is there, so its old state is not needed
                             await store.forget(envelope.run)
                         last, refused = answers[envelope.run]
                         if envelope.run in begun and envelope.sequence <= last:

@@ -54,7 +54,7 @@ def _broker(entry: str) -> str:
         return f"[{IPv6Address(entry)}]:9092"  # Kafka's usual port; some clients need it
     try:
         parts = urlsplit(f"//{entry}")
-        (parts.hostname or "").encode("idna")  # as a connection does
+        (parts.hostname or "").encode("idna")  # a connection does this, and some names fail
         fine = parts.netloc == entry and "@" not in entry and bool(parts.hostname) and parts.port != 0
     except ValueError:  # half an IPv6 address, an impossible port, or a host name that is too long
         fine = False

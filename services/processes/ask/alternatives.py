@@ -40,8 +40,10 @@ class Alternative(FrozenModel):
     processors: Processors = Field(description="processors that it requests")
     requested_time: Request = Field(description="seconds that it requests")
     cut: Probability | None = Field(description="probability of being cut at that request; null if unknown")
-    mean_wait: float | None = Field(description="mean wait over the futures, in seconds")
-    mean_end: float | None = Field(description="mean seconds until it would end on this size if it were not cut")
+    mean_wait: float | None = Field(description="mean wait over the futures, in seconds; null without a forecast")
+    mean_end: float | None = Field(
+        description="mean seconds until the job would end on this size if it were not cut; null if unknown"
+    )
     starts_within: tuple[tuple[Probability, Seconds], ...] = Field(
         description="pairs of a probability and the seconds within which the job starts with this probability"
     )

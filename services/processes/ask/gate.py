@@ -41,7 +41,7 @@ class Portal(FrozenModel):
         for origin in origins:
             if re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+", origin) is None:
                 raise ValueError(f"expected an origin such as https://portal.example.org, found {origin!r:.100}")
-        return tuple(USUAL_PORT.sub(r"\1\2", origin.lower()) for origin in origins)  # as browsers write them
+        return tuple(USUAL_PORT.sub(r"\1\2", origin.lower()) for origin in origins)  # as browsers send them
 
 
 class VisitorAccess(FrozenModel):
@@ -118,7 +118,7 @@ class Gate:
         if kind.lower() != "bearer":
             return None
         wanted, known = _digest(token), None
-        for name, digest in self._tokens.items():  # all of them, so that the time reveals nothing
+        for name, digest in self._tokens.items():  # compare all, so that the time reveals no token
             if hmac.compare_digest(digest, wanted):
                 known = self.access.portals[name]
         if known is None:

@@ -50,9 +50,9 @@ class Question(FrozenModel):
     processors: Processors = Field(description="processors that the job requests")
     requested_time: Request | None = Field(default=None, description="seconds that the job requests")
     queue: OwnWord | None = Field(default=None, description="queue that the job enters, by name or number")
-    user: OwnWord | None = Field(default=None, description="user who submits it, by name or number")
+    user: OwnWord | None = Field(default=None, description="user who submits the job, by name or number")
     pool: OwnWord | None = Field(
-        default=None, description="pool of nodes that it needs, by name; by default its queue's"
+        default=None, description="pool of nodes that the job needs, by name; by default the pool of its queue"
     )
     quantile: Share = Field(default=0.95, description="share of such jobs that shall wait no longer than the bound")
     confidence: Share = Field(
@@ -118,11 +118,13 @@ class OffersQuestion(FrozenModel):
         min_length=1, max_length=MAX_OFFERS, description="the clusters, by name"
     )
     queue: tuple[OwnWord, ...] = Field(
-        default=(), max_length=MAX_OFFERS, description="queues in each cluster, by name or number; without one, any"
+        default=(),
+        max_length=MAX_OFFERS,
+        description="queues in each cluster, by name or number; by default the bound is for all queues together",
     )
     processors: Processors = Field(description="processors that the job requests")
     requested_time: Request | None = Field(default=None, description="seconds that the job requests")
-    user: OwnWord | None = Field(default=None, description="user who submits it, by name or number")
+    user: OwnWord | None = Field(default=None, description="user who submits the job, by name or number")
     quantile: Share = Field(default=0.95, description="share of such jobs that shall wait no longer than the bound")
     confidence: Share = Field(
         default=0.95,
@@ -148,10 +150,10 @@ class Offer(FrozenModel):
     """The bound on the wait of the job in one cluster and queue; if there is none, `reason` says why."""
 
     cluster: str = Field(description="the cluster, by name")
-    queue: Whole | str | None = Field(default=None, description="the queue, as asked for; null for any queue")
+    queue: Whole | str | None = Field(default=None, description="the queue, as in the question; null for all queues")
     run: str | None = Field(default=None, description="the run behind the bound")
-    time: Whole | None = Field(default=None, description="time of its last event, on the cluster's own time line")
-    bound: WaitBound | None = Field(default=None, description="the preferred bound: of the queue, then of the ensemble")
+    time: Whole | None = Field(default=None, description="time of the run's last event, in seconds of the log")
+    bound: WaitBound | None = Field(default=None, description="the bound, preferably of the queue and the ensemble")
     reason: str | None = Field(default=None, description="why there is no bound")
 
 

@@ -378,7 +378,7 @@ class RedisStore:
         """Return the script's answer to each call, or the error with which it ended."""
         pipeline = self._client.pipeline(transaction=False)
         for call in calls:
-            pipeline.execute_command("EVALSHA", self._script, *call)  # a cluster's pipeline has no other way
+            pipeline.execute_command("EVALSHA", self._script, *call)  # a cluster's pipeline runs no script objects
         answers: list[Any] = await pipeline.execute(raise_on_error=False)
         if any(isinstance(answer, ReadOnlyError) for answer in answers) or (
             isinstance(self._client, RedisCluster) and any(isinstance(answer, Disconnected) for answer in answers)

@@ -33,7 +33,7 @@ log = logging.getLogger("shadowtime.runner")
 def run_stage(stage: Stage, settings: Settings) -> None:
     """Run a worker of one stage until SIGTERM or SIGINT; then stop it cleanly."""
     asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
-    with tempfile.TemporaryDirectory(prefix=f"shadowtime-{stage.name}-") as folder:  # faust wants one; nothing is kept
+    with tempfile.TemporaryDirectory(prefix=f"shadowtime-{stage.name}-") as folder:  # faust needs it; nothing is kept
         _run(build_app(stage, settings, Path(folder)))
 
 

@@ -276,7 +276,7 @@ class RunLifecycle:
             return None
         try:
             memory, storing, _ = self.stage.price(envelope.event)
-        except SettingsError:  # the stage rejects it
+        except SettingsError:  # the stage itself rejects the event
             return None
         if memory + storing <= self._memory_for_runs:
             return None
