@@ -1,9 +1,10 @@
 """Files that nobody but their owner and root can change.
 
 A person who can change a compiled kernel, a plug-in or a settings file controls the process that reads it. So such a
-file is read only if the file and every folder above it belong to the reader or to root, and nobody else may write
-there. A folder with the sticky bit, such as `/tmp`, is allowed: its users cannot replace files of others. A user's
-private group, which Debian creates for every user, has no other member. So write access of this group is allowed.
+file is read only under two conditions. The file and every folder above it belong to the reader or to root. Nobody else
+may write there. A folder with the sticky bit, such as `/tmp`, is allowed: its users cannot replace files of others. A
+user's private group, which Debian creates for every user, has no other member. So write access of this group is
+allowed.
 """
 
 import grp

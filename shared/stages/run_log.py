@@ -115,7 +115,7 @@ class RunLog:
         if self.position() != other.position():
             raise SnapshotMismatch(
                 "two stages of a run must be at the same position of its log; "
-                f"found {self._described()} and {other._described()}"
+                f"found {self.summary()} and {other.summary()}"
             )
         self._readers += 1
 
@@ -123,7 +123,8 @@ class RunLog:
         """Return the state of the run, for comparison with another log."""
         return self.time, self.closed, list(self.capacities), self.jobs.waiting, self.jobs.running
 
-    def _described(self) -> str:
+    def summary(self) -> str:
+        """Return the time and the numbers of jobs as text, for errors."""
         return f"{self.time} s with {len(self.jobs.waiting)} waiting and {len(self.jobs.running)} running jobs"
 
     def snapshot(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class TableColumn(NamedTuple):
         return self._replace(note=note)
 
     def unmarked(self) -> "TableColumn":
-        """Return the column without marks, for figures of which none is better than another."""
+        """Return the column without marks, for figures that are neither better nor worse than others."""
         return self._replace(best=frozenset())
 
 

@@ -167,7 +167,7 @@ class Advising:
 
 
 def run_time_answer(prediction: RunTimePrediction | None, risk: RiskOfRequests | None, requested_time: int) -> RunTime:
-    """Return the part of an answer about the run time. Without a histogram it has only a reason."""
+    """Return the part of an answer about the run time. Without a prediction or a risk, `reason` states why."""
     if prediction is None or risk is None:
         reason = "nothing is known about such jobs yet, or the run predicts no distributions; --runtime experts does"
         observations = 0 if prediction is None else prediction.observations

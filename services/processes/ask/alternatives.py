@@ -75,9 +75,9 @@ def requests(own: int, question: RiskQuestion | None) -> tuple[int, ...]:
     """Return the requests to consider for a job, in seconds, its own first.
 
     For the accepted risk and for each of `RISKS`, the shortest request with at most this risk is added, in whole
-    minutes, if it is shorter than the job's own. If the own request exceeds the accepted risk, longer ones are added:
-    twice the own request, the first doubling with at most `UNCHECKED` of the accepted risk, and the first doubling with
-    at most the least of `RISKS`. Doublings end at the longest request to try.
+    minutes. Requests longer than the job's own are left out. If the job's own request exceeds the accepted risk, three
+    doublings of it are added: the first doubling, the first with at most `UNCHECKED` of the accepted risk, and the
+    first with at most the least of `RISKS`. Doublings end at the longest request to try.
 
     >>> class Risk:
     ...     of, needed = staticmethod(lambda time: min(360 / time, 1)), staticmethod(lambda risk: round(360 / risk))
@@ -141,10 +141,10 @@ def work(alternative: Alternative) -> int:
 def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternative, ...]:
     """Return the alternatives with `pareto_best` and `advised` set. O(n^2).
 
-    The first alternative is the job of the question. The advised alternative ends earliest among the alternatives whose
-    risk of being cut is at most `risk`, or at most `UNCHECKED` of it if they request more work. If several end in the
-    same minute, the one with the least risk is advised. If no end is forecast, the first of them is advised. None is
-    advised if all exceed the risk, or if the risks are unknown.
+    The first alternative is the job of the question. An alternative is accepted if its risk of being cut is at most
+    `risk`, or at most `UNCHECKED` of it if the alternative requests more work than the job. Of the accepted
+    alternatives, the one that ends earliest is advised. If several end in the same minute, the one with the least risk
+    is advised. If no end is forecast, the first accepted one is advised. None is advised if none is accepted.
     """
     figures = [
         None if alternative.mean_end is None or alternative.cut is None else (alternative.mean_end, alternative.cut)

@@ -79,7 +79,7 @@ class Story:
 
     def __init__(self, envelope: Envelope, job: JobSubmitted) -> None:
         self.job = self.submitted = job
-        """The job as it is now, and as it was submitted."""
+        """The present version of the job, and the version that was submitted."""
         self.run_time: float | None = None
         self._histogram: Floats | None = None
         if envelope.run_time is not None and envelope.run_time.observations:
@@ -173,7 +173,7 @@ class Story:
         self.ended, self._histogram = ended, None
 
     def expected_end(self, now: int) -> Expected | None:
-        """Return the expected end; None if the job does not run now, or its end is unknown."""
+        """Return the expected end; None before the start, during a suspension, or if the end is unknown."""
         if self.started is None or self.suspended:
             return None
         began = moment(self.started) + self.lost

@@ -102,7 +102,8 @@ class KafkaStream:
     async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
         """Deliver records to the dead letters, with their origin and the reason in the headers.
 
-        A record that Kafka refuses is delivered without its body; the headers have the size of the body.
+        A body is cut to `max_message_bytes`. A record that Kafka refuses is delivered without its body. The headers
+        have the full size of the body.
 
         Raise `BusError` if Kafka cannot be used.
         """

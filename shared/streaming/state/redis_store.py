@@ -428,10 +428,10 @@ class RedisStore:
         return {name.decode(): value for name, value in fields.items()}
 
     async def claim(self, run: str, owner: bytes, seconds: int) -> bytes:
-        """Claim a run for `seconds`, and return its owner: `owner`, unless another one has claimed it before.
+        """Claim a run for `seconds`, and return its owner: `owner`, unless another owner has claimed it before.
 
-        An owner that claims again keeps the run. The claim only keeps processes apart that would otherwise hinder each
-        other; transactions are safe without it.
+        An owner that claims again extends its claim. Claims only prevent two processes from doing the same work;
+        transactions are safe without them.
         """
         key = self._key(run, "owner")
         _, _, holder = await self._at_once(

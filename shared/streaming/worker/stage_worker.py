@@ -51,7 +51,8 @@ SUMMARIES_AT_ONCE = 200
 """The maximum number of runs that one request to the store asks about."""
 
 LOADED_AT_ONCE = 16
-"""The maximum number of runs that are loaded at once. Between such groups, runs are evicted if memory is short."""
+"""The maximum number of runs that are loaded at once. Before the next runs are loaded, runs are evicted if memory is
+short."""
 
 RELIEF_SECONDS, LOADING_SECONDS = 0.5, 0.05
 """Minimum seconds between two measurements of the memory: after records are handled, and before runs are loaded. Each
