@@ -1,19 +1,20 @@
-"""Bounds on messages, SPECs and files from outside that several modules share; `docs/bounds.md` has the reasons.
+"""Limits of the values in messages, SPECs and files, for all modules. `docs/bounds.md` has the reasons.
 
-The largest message in bytes is a setting: `max_message_bytes` in `shared/streaming/settings.py`.
+Each `MAX_…` is the largest allowed value. The largest message in bytes is a setting: `max_message_bytes` in
+`shared/streaming/settings.py`.
 
-The schema of messages and every reader of logs reject larger input, so no later code has to check. A number computed
-from numbers within these bounds fits 64 bits, or is a Python integer of any size that never leaves the process.
+The schema of messages and every reader of logs reject larger input, so no later code has to check. A sum that may not
+fit 64 bits is a Python integer. `storable` prepares such sums for a snapshot, and `saturated` for a message.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 MAX_INTEGER = 2**53
-"""Largest number in a message. Every JSON reader represents such numbers exactly, and so does a 64-bit sum."""
+"""Largest whole number in a message. Every JSON reader represents it exactly. The sum of 1,000 of them fits 64 bits."""
 
 MAX_DURATION = 2**39
-"""Seconds (17,000 years); no job requests or runs longer."""
+"""Largest requested time or run time of a job, in seconds (17,000 years)."""
 
 MAX_TIME = 2**41
 """Largest distance of a time from second 0 of a cluster's time line, in seconds (70,000 years). A time plus a few times
@@ -41,7 +42,7 @@ MAX_SPEC_LENGTH = 8_192
 """Characters of a SPEC, including nested parentheses. The largest set of templates has about 1,200."""
 
 MAX_SPEC_DEPTH = 8
-"""Nesting depth of parentheses in a SPEC."""
+"""Levels of nested SPECs with keys; the outermost SPEC counts."""
 
 MAX_KEYS = 64
 """Settings of one SPEC."""
@@ -86,14 +87,14 @@ MAX_LABELS = 8
 """Labels of one figure."""
 
 MAX_JOBS_SHOWN = 200_000
-"""Jobs that wait, run or are remembered in all runs of the live page. Beyond this number, runs are evicted, but never
-the run that was updated last."""
+"""Jobs that wait, run or are remembered, of all runs of the live page together. Beyond this number, runs are evicted,
+but never the run that was updated last."""
 
 MAX_UNPACKED = 2**25
 """Bytes of a compressed batch of records, once unpacked."""
 
 MAX_GZIP_MEMBERS = 16
-"""Members of the gzip data of a batch: each costs a copy of the bytes behind it."""
+"""Members of the gzip data of a batch. To unpack a member, all bytes behind it are copied."""
 
 MAX_LOG_SIZE = 2**30
 """Bytes of a log, once unpacked."""

@@ -11,7 +11,7 @@ from shadowtime.shared.kernels import Floats, FloatTable, Integers
 
 
 def require_seed(number: int) -> None:
-    """Raise `SettingsError` if a number is not a seed that events can carry."""
+    """Raise `SettingsError` if a seed is no whole number from 0 to `MAX_INTEGER`, the largest number in a message."""
     if not isinstance(number, int) or not 0 <= number <= MAX_INTEGER:
         raise SettingsError(f"seed {number}: expected a whole number from 0 to {MAX_INTEGER}")
 
@@ -28,9 +28,9 @@ def mixed(bits: Bits) -> Bits:
 
 
 def uniform(key: int, job_numbers: Integers, round_: int) -> Floats:
-    """Return a number in [0, 1) for each job, shape (jobs,), always the same for the same key, job and round.
+    """Return a random number in [0, 1) for each job, shape (jobs,). `key` is the result of `key_of`.
 
-    See docs/algorithms.md#ties-and-chance.
+    The same key, job and round give the same number. See docs/algorithms.md#ties-and-chance.
 
     >>> jobs = np.array([1, 2, 3])
     >>> draws = uniform(7, jobs, 0)
@@ -44,7 +44,7 @@ def uniform(key: int, job_numbers: Integers, round_: int) -> Floats:
 
 
 def uniform_table(key: int, job_numbers: Integers, rounds: int) -> FloatTable:
-    """Return the numbers of `uniform` for the rounds from 0 on, shape (rounds, jobs).
+    """Return the numbers of `uniform` for the rounds 0 to `rounds` - 1, shape (rounds, jobs).
 
     >>> jobs = np.array([1, 2, 3])
     >>> bool((uniform_table(7, jobs, 5)[4] == uniform(7, jobs, 4)).all())
@@ -57,7 +57,7 @@ def uniform_table(key: int, job_numbers: Integers, rounds: int) -> FloatTable:
 
 
 def key_of(seed: int, cluster: str) -> int:
-    """Return the key for the random numbers of one run.
+    """Return the key of a run's random numbers, a 64-bit hash of the seed and of the cluster's name.
 
     >>> key_of(0, "kth") == key_of(0, "ctc")
     False

@@ -1,7 +1,7 @@
 """Errors that a user can act on.
 
 ShadowtimeError
-├── TraceError           a trace cannot be read, or holds nothing to replay
+├── TraceError           a trace cannot be read, or has nothing to replay
 ├── SettingsError        an option, a SPEC or one of its keys is not known or out of range
 ├── OutputError          a result file cannot be written
 ├── LogViolation         an event that parses but contradicts the log before it
@@ -39,7 +39,7 @@ MAX_WRONG = 1_000
 
 
 class WorkCancelled(BaseException):
-    """Work is cancelled from outside. As a `BaseException` it passes all handlers of errors."""
+    """Work is cancelled from outside. It is a `BaseException`, so that handlers of errors do not catch it."""
 
 
 class ShadowtimeError(Exception):
@@ -47,7 +47,7 @@ class ShadowtimeError(Exception):
 
 
 class TraceError(ShadowtimeError):
-    """A trace cannot be read, or holds nothing to replay."""
+    """A trace cannot be read, or has nothing to replay."""
 
 
 class SettingsError(ShadowtimeError):
@@ -187,7 +187,7 @@ MAX_QUOTED_LENGTH = 40
 
 
 class Unanswerable(ShadowtimeError):
-    """A question that has no answer. `status` is the HTTP status code for the reason."""
+    """A question has no answer. `status` is the HTTP status code, `parameter` the faulty parameter, None if none is."""
 
     def __init__(self, status: int, reason: str, parameter: str | None = None) -> None:
         if parameter is not None and len(parameter) > MAX_QUOTED_LENGTH:

@@ -51,7 +51,7 @@ def utc_clock(second: int, unix_start: int) -> str:
 
 
 def counted(count: int, of: str) -> str:
-    """Return a number of things as text.
+    """Return a count and a noun as text. The noun gets an "s", unless the count is 1.
 
     >>> counted(1, "day"), counted(0, "job"), counted(1_200, "job")
     ('1 day', '0 jobs', '1,200 jobs')

@@ -9,9 +9,9 @@ from typing import Any
 
 
 def lazy_exports(package: str) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package that imports names of its modules `if TYPE_CHECKING`.
+    """Return a `__getattr__` for a package that lists its exports under `if TYPE_CHECKING`.
 
-    The `TYPE_CHECKING` block is parsed at the first use of any name. A module is imported at the first use of one of
+    The `TYPE_CHECKING` block is parsed at the first use of any export. A module is imported at the first use of one of
     its names.
 
     Parameters
@@ -22,7 +22,7 @@ def lazy_exports(package: str) -> Callable[[str], Any]:
 
     @cache
     def homes() -> dict[str, str]:
-        with open(str(sys.modules[package].__file__), "rb") as file:  # `pathlib` is 5 ms, a third of `--help`
+        with open(str(sys.modules[package].__file__), "rb") as file:  # importing `pathlib` would take 5 ms
             body = ast.parse(file.read()).body
         blocks = (block for block in body if isinstance(block, ast.If))
         imports = (line for block in blocks for line in block.body if isinstance(line, ast.ImportFrom))
@@ -33,7 +33,7 @@ def lazy_exports(package: str) -> Callable[[str], Any]:
         if module is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = import_module(f"{package}.{name}") if module == package else getattr(import_module(module), name)
-        setattr(sys.modules[package], name, value)  # found at once the next time
+        setattr(sys.modules[package], name, value)  # so that Python does not call this function again for the name
         return value
 
     return __getattr__

@@ -27,7 +27,9 @@ class Metric(NamedTuple):
 # Metrics of shadows, and of their comparison with the real cluster.
 
 SHADOW_EVENTS = Metric("shadowtime_shadow_events_total", ("shadow",), "1", "Events of a shadow that were published.")
-SHADOW_BEHIND = Metric("shadowtime_shadow_behind_seconds", ("shadow",), "seconds", "Its delay behind its cluster.")
+SHADOW_BEHIND = Metric(
+    "shadowtime_shadow_behind_seconds", ("shadow",), "seconds", "Delay of a shadow behind its cluster."
+)
 
 
 def _twin(name: str, unit: str, meaning: str, *labels: str) -> Metric:
@@ -37,9 +39,11 @@ def _twin(name: str, unit: str, meaning: str, *labels: str) -> Metric:
 TWIN_JOBS = _twin("jobs", "jobs", "Compared jobs: those of a cluster that its shadow has, too.", "shape")
 TWIN_WAIT = _twin("wait_seconds", "seconds", "Mean wait of the compared jobs, really and in the shadow.", "shape", "of")
 TWIN_LONGEST = _twin("longest_wait_seconds", "seconds", "Longest wait of the compared jobs.", "shape", "of")
-TWIN_SLOWDOWN = _twin("slowdown", "1", "Their mean bounded slowdown (10 s, at least 1).", "shape", "of")
-TWIN_CHANGE = _twin("wait_change", "share", "Change of their mean wait, with its 95 % interval.", "shape", "bound")
-TWIN_MOVED = _twin("moved_share", "share", "Those that start a minute sooner or later in the shadow.", "shape", "when")
+TWIN_SLOWDOWN = _twin("slowdown", "1", "Mean bounded slowdown of the compared jobs (10 s, at least 1).", "shape", "of")
+TWIN_CHANGE = _twin("wait_change", "share", "Change of the mean wait, with its 95 % interval.", "shape", "bound")
+TWIN_MOVED = _twin(
+    "moved_share", "share", "Compared jobs that start a minute sooner or later in the shadow.", "shape", "when"
+)
 TWIN_BUSY = _twin("utilization", "share", "Share of the processors that run jobs, really and in the shadow.", "of")
 TWIN_WAITING = _twin("longest_waiting_seconds", "seconds", "Wait so far of the job that has waited longest.", "of")
 TWIN_EVIDENCE = _twin("evidence", "1", "Evidence that waits differ; from 20 on the difference is real.")
@@ -76,11 +80,11 @@ JOBS = _result("jobs_total", "jobs", "Jobs that have ended for good.")
 WAIT_SUM = _result("wait_seconds_total", "seconds", "Waits of ended jobs, added up.")
 SLOWDOWN_SUM = _result("bounded_slowdown_total", "1", "Bounded slowdowns of ended jobs (10 s, clamped at 1), added up.")
 SHAPE_JOBS = _result("shape_jobs_total", "jobs", "Jobs that have ended for good, by shape.", "shape")
-SHAPE_WAIT = _result("shape_wait_seconds_total", "seconds", "Waits of these jobs, added up.", "shape")
+SHAPE_WAIT = _result("shape_wait_seconds_total", "seconds", "Waits of ended jobs, added up, by shape.", "shape")
 OWNER_JOBS = _result(
     "owner_jobs_total", "jobs", "Jobs that have ended for good, of the 10 users and 10 accounts with the most.", "whose"
 )
-OWNER_WAIT = _result("owner_wait_seconds_total", "seconds", "Waits of these jobs, added up.", "whose")
+OWNER_WAIT = _result("owner_wait_seconds_total", "seconds", "Waits of the jobs of these users and accounts.", "whose")
 WAITS = _result(
     "waits_total", "jobs", "Ended jobs that waited at most `le` seconds, by partition and by size.", "of", "le"
 )
@@ -92,7 +96,7 @@ MAX_WAIT = _result("max_wait_seconds", "seconds", "The longest wait of an ended 
 WAIT_QUANTILE = _result("wait_seconds", "seconds", "Quantiles of the waits of ended jobs, within 1 %.", "quantile")
 ZERO_WAIT = _result("zero_wait_share", "share", "Share of ended jobs that did not wait.")
 SLOWDOWN = _result("mean_bounded_slowdown", "1", "Mean bounded slowdown of ended jobs (10 s, clamped at 1).")
-SLOWDOWN_UNCLAMPED = _result("mean_bounded_slowdown_unclamped", "1", "The same without the limit at 1.")
+SLOWDOWN_UNCLAMPED = _result("mean_bounded_slowdown_unclamped", "1", "Mean slowdown without the clamp at 1.")
 MEAN_RESPONSE = _result("mean_response_seconds", "seconds", "Mean time from submission to end.")
 WEIGHTED_WAIT = _result("weighted_mean_wait_seconds", "seconds", "Mean wait, weighted by the score of WFP.")
 UTILIZATION = _result("utilization", "share", "Work of ended jobs over the capacity of the machine until the last end.")
@@ -102,7 +106,7 @@ WASTED = _result("wasted_processor_seconds_total", "processor-seconds", "Work th
 HAPPENINGS = _result(
     "happenings_total",
     "1",
-    "Jobs cancelled, held, changed or suspended, starts the site expected, events reported late.",
+    "Counts of cancelled, held, changed and suspended jobs, of starts that the site expected, and of late events.",
     "what",
 )
 
@@ -121,9 +125,13 @@ CANDIDATES = _result(
 CANDIDATES_DELAYED = _result(
     "candidates_delayed_total", "1", "Candidates that delayed the head, or would have.", *OF_CANDIDATES
 )
-CANDIDATE_PROBABILITY = _result("candidate_probability_total", "1", "Their probabilities, added up.", *OF_CANDIDATES)
+CANDIDATE_PROBABILITY = _result(
+    "candidate_probability_total", "1", "Probabilities of delay of these candidates, added up.", *OF_CANDIDATES
+)
 BRIER_SCORE = _result("delay_brier_score", "1", "Mean squared error of the probabilities of delay.", "measure")
-CALIBRATION_ERROR = _result("delay_calibration_error", "share", "Mean distance of them from the outcomes.", "measure")
+CALIBRATION_ERROR = _result(
+    "delay_calibration_error", "share", "Mean distance of the probabilities of delay from the outcomes.", "measure"
+)
 
 MEMBER_WEIGHT = _result(
     "member_weight", "share", "Weight of a member of a portfolio at the last choice between them.", "member"
@@ -135,7 +143,7 @@ MEMBER_DECIDES = _result("member_decides", "1", "1 for the member that decides; 
 
 RUN_TIME_PREDICTIONS = _result("run_time_predictions_total", "jobs", "Ended jobs whose run time was predicted.")
 RUN_TIME_ERROR = _result("run_time_mean_absolute_error_seconds", "seconds", "Mean error of predicted run times.")
-RUN_TIME_MEAN = _result("run_time_mean_seconds", "seconds", "Mean run time of the jobs behind this error.")
+RUN_TIME_MEAN = _result("run_time_mean_seconds", "seconds", "Mean run time of the jobs with a prediction.")
 REQUEST_ERROR = _result("request_mean_absolute_error_seconds", "seconds", "Mean error of requests as run times.")
 RUN_TIME_LOG_SCORE = _result("run_time_log_score", "nats", "Mean log score of predicted distributions.")
 RUN_TIME_CRPS = _result("run_time_crps_seconds", "seconds", "Mean continuous ranked probability score.")
@@ -152,13 +160,13 @@ ADJUSTMENTS = _result("walltime_adjustments_total", "jobs", "Ended jobs by the c
 OF_BOUND: Final = ("grouping", "queue", "quantile")
 """Labels of the figures of a bound."""
 
-WAIT_BOUND = _result("wait_bound_seconds", "seconds", "The bound of the last job.", *OF_BOUND)
+WAIT_BOUND = _result("wait_bound_seconds", "seconds", "Bound on the wait of the last submitted job.", *OF_BOUND)
 STARTED_WAIT = _result("started_wait_seconds", "seconds", "Longest wait of the starts of the last interval.", "queue")
 BOUNDED = _result("wait_bound_predictions_total", "jobs", "Starts that had a bound.", *OF_BOUND)
 UNBOUNDED = _result("wait_bound_without_total", "jobs", "Starts that had no bound.", *OF_BOUND)
 COVERAGE = _result("wait_bound_coverage", "share", "Share of bounded waits within their bound.", *OF_BOUND)
-OVER_RMS = _result("wait_bound_over_rms_seconds", "seconds", "Root mean square of bound less wait.", *OF_BOUND)
-RECENT_COVERAGE = _result("wait_bound_recent_coverage", "share", "The same among the last 1,000 starts.", *OF_BOUND)
+OVER_RMS = _result("wait_bound_over_rms_seconds", "seconds", "Root mean square of bound minus wait.", *OF_BOUND)
+RECENT_COVERAGE = _result("wait_bound_recent_coverage", "share", "Coverage among the last 1,000 starts.", *OF_BOUND)
 BAND_LOW = _result("wait_bound_band_low", "share", "The lowest expected recent coverage.", *OF_BOUND)
 BAND_HIGH = _result("wait_bound_band_high", "share", "The highest expected recent coverage.", *OF_BOUND)
 FORECASTS = _result("wait_forecasts_total", "jobs", "Starts whose wait was forecast by running the policy ahead.")
@@ -166,13 +174,21 @@ FORECAST_ERROR = _result("wait_forecast_mean_absolute_error_seconds", "seconds",
 FORECAST_MEAN = _result("wait_forecast_mean_seconds", "seconds", "Mean of these forecasts.")
 FORECAST_WAIT = _result("wait_forecast_mean_wait_seconds", "seconds", "Mean wait of the jobs with a forecast.")
 EXPECTED = _result(
-    "expected_starts_total", "jobs", "Starts forecast by the site, first and last, and by us.", "by", "queue"
+    "expected_starts_total", "jobs", "Starts that the site expected, first or last, or that we forecast.", "by", "queue"
 )
 EXPECTED_ERROR = _result(
-    "expected_start_mean_absolute_error_seconds", "seconds", "Mean absolute error of these.", "by", "queue"
+    "expected_start_mean_absolute_error_seconds",
+    "seconds",
+    "Mean absolute error of these expected starts.",
+    "by",
+    "queue",
 )
 EXPECTED_BIAS = _result(
-    "expected_start_mean_error_seconds", "seconds", "Mean signed error of these; above 0 is too late.", "by", "queue"
+    "expected_start_mean_error_seconds",
+    "seconds",
+    "Mean signed error of these expected starts; above 0 they are too late.",
+    "by",
+    "queue",
 )
 CHANGE_POINTS = _result("change_points_total", "1", "Change points that were found.", "grouping", "queue")
 DRIFTING = _result(
@@ -198,7 +214,9 @@ WORKER_FENCED = _worker("fenced_total", "1", "Transactions refused because anoth
 WORKER_RETRIES = _worker("retries_total", "1", "Batches repeated because Kafka or Redis failed.")
 WORKER_LAG = _worker("lag", "1", "Messages waiting in the input topic.")
 WORKER_BATCH = _worker("batch_seconds", "seconds", "Time to handle a batch and deliver the one before it.")
-WORKER_LATENCY = _worker("latency_seconds", "seconds", "From the event on its first topic to this stage's answer.")
+WORKER_LATENCY = _worker(
+    "latency_seconds", "seconds", "Time from an event's entry into the first topic to this stage's answer."
+)
 WORKER_START = _worker("start_seconds", "seconds", "Unix time at which the worker began.")
 
 WRITTEN = Metric("shadowtime_metrics_written_total", (), "1", "Samples that VictoriaMetrics has accepted.")
@@ -206,7 +224,7 @@ REFUSED = Metric("shadowtime_metrics_refused_total", (), "1", "Samples that Vict
 WRITE_RETRIES = Metric("shadowtime_metrics_retries_total", (), "1", "Batches repeated because VictoriaMetrics failed.")
 WRITER_LAG = Metric("shadowtime_metrics_lag", (), "1", "Messages of the scoreboard that wait to be written.")
 LIVE_PUSHED = Metric("shadowtime_live_pushed_total", (), "1", "Lines that Grafana Live has accepted.")
-LIVE_DROPPED = Metric("shadowtime_live_dropped_total", (), "1", "Lines dropped because Grafana was away or too slow.")
+LIVE_DROPPED = Metric("shadowtime_live_dropped_total", (), "1", "Lines dropped because Grafana failed or was too slow.")
 
 
 def _follow(name: str, unit: str, meaning: str) -> Metric:
@@ -216,11 +234,11 @@ def _follow(name: str, unit: str, meaning: str) -> Metric:
 FOLLOW_EVENTS = _follow("events_total", "1", "Events of a followed cluster that were published.")
 FOLLOW_ANSWERS = _follow("answers_total", "1", "Requests to the cluster.")
 FOLLOW_FAILURES = _follow("failures_total", "1", "Requests without an answer, or with an unreadable one.")
-FOLLOW_SECONDS = _follow("asking_seconds_total", "seconds", "Durations of these requests, added up.")
+FOLLOW_SECONDS = _follow("asking_seconds_total", "seconds", "Durations of requests to the cluster, added up.")
 FOLLOW_LATE = _follow("late_total", "1", "Events that were published after their instant.")
 FOLLOW_GUESSED = _follow("guessed_total", "1", "Ends of jobs that no source reported, and that were guessed.")
 FOLLOW_LEFT_OUT = _follow("left_out_total", "1", "Jobs that are left out: in no pool, or larger than it.")
-FOLLOW_REFUSED = _follow("refused_total", "1", "Lines that could not be read; the process says which.")
+FOLLOW_REFUSED = _follow("refused_total", "1", "Lines that could not be read; the process logs them.")
 FOLLOW_HELD_BACK = _follow(
     "held_back_total", "1", "Starts that would have broken an invariant of the log, and waited for accounting."
 )

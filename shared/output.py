@@ -18,11 +18,16 @@ STANDARD_OUTPUT = "-"
 def require_places(results: Iterable[Path | None], read: Iterable[str | os.PathLike[str] | None]) -> None:
     """Raise `SettingsError` if two results are the same file, or a result would overwrite a file that is `read`.
 
-    None in `results` and `read` stands for a file that is not wanted.
+    None in `results` and `read` stands for no file.
     """
     wanted = [path for path in results if path is not None]
-    if len({os.path.realpath(path) for path in wanted}) < len(wanted):
-        raise SettingsError(f"two results have the same path: {', '.join(map(str, wanted))}")
+    names: dict[str, Path] = {}
+    for path in wanted:
+        place = os.path.realpath(path)
+        if place in names:
+            raise SettingsError(f"two results have the same path: {names[place]}, {path}")
+        names[place] = path
+
     files = [name for name in read if name is not None and os.path.isfile(name)]
     for path in filter(os.path.isfile, wanted):
         if any(os.path.samefile(path, file) for file in files):
@@ -66,9 +71,14 @@ def print_json(text: bytes) -> None:
 def result_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a result file for bytes. It is written to a partial file beside its path, and renamed after success.
 
-    `-` is standard output. After an error no half-written file is left.
+    After an error no half-written file is left. `-` is standard output. It, a pipe and a device are written directly.
 
-    Raise `OutputError` if the file cannot be written. The message names the file.
+    Raises
+    ------
+    OutputError
+        If the file cannot be written. The message names the file.
+    BrokenPipeError
+        If the reader of a pipe has ended.
     """
     path = Path(path)
     partial = path.parent / f".{path.name}.{os.getpid()}.partial"
@@ -78,7 +88,7 @@ def result_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             sys.stdout.buffer.flush()
             return
 
-        if path.exists() and not path.is_file():  # a pipe or a device stays what it is
+        if path.exists() and not path.is_file():  # a rename would replace a pipe or a device
             with path.open("wb") as file:
                 yield file
             return

@@ -19,8 +19,8 @@ class Plugins(UserDict[str, Of]):
     """Objects of one kind by name: the project's own and plug-ins.
 
     The metadata of installed distributions are read once: when a name is not the project's own, or when all names are
-    listed. A plug-in is not imported before that. The project's own names take precedence; a plug-in with such a name
-    is among `errors`.
+    listed. A plug-in is imported when it is looked up, or when an iteration has to check it. The project's own names
+    take precedence; a plug-in with such a name is among `errors`.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Plugins(UserDict[str, Of]):
         return [name for name in self if name not in self._own]
 
     def register(self, name: str, plug_in: Of) -> None:
-        """Add an object of this process alone. One that was registered under the same name is replaced.
+        """Add an object for this process only. It replaces an object that was registered under the same name.
 
         Raise `SettingsError` if the name is taken, or the object is unusable.
         """
@@ -63,14 +63,14 @@ class Plugins(UserDict[str, Of]):
         self.data[name] = plug_in
 
     def unregister(self, name: str, before: Of | None = None) -> None:
-        """Remove an object that was registered, or put back the one of this name that was registered before."""
+        """Remove a registered object. With `before`, register that object in its place."""
         if before is None:
             self.data.pop(name, None)
         else:
             self.data[name] = before
 
     def errors(self) -> list[str]:
-        """Return the faults of installed plug-ins, one line for each that is unusable."""
+        """Return one line for each unusable plug-in: its name, its distribution and its fault."""
         loaded = [self._load(name) for name in sorted(self._entry_points())]
         return [name for name in loaded if isinstance(name, str)]
 
@@ -115,7 +115,7 @@ class Plugins(UserDict[str, Of]):
         return self._points
 
     def _load(self, name: str) -> Of | str:
-        """Return a plug-in, or a text about its fault."""
+        """Return a plug-in, or a line about its fault."""
         points = self._entry_points()[name]
         classes = self._loaded
         if name not in classes:

@@ -1,9 +1,10 @@
 """Files that nobody but their owner and root can change.
 
-Whoever can change a compiled kernel, a plug-in or a settings file decides what the process does that reads it. So such
-a file is read only if the file and every folder above it belong to the reader or to root, and nobody else may write
-there. The sticky bit, as on `/tmp`, keeps others from replacing what is not theirs. A user's private group, which
-Debian creates for every user, has no other member. So write access of this group is allowed.
+A person who can change a compiled kernel, a plug-in or a settings file controls the process that reads it. So such a
+file is read only under two conditions. The file and every folder above it belong to the reader or to root. Nobody else
+may write there. A folder with the sticky bit, such as `/tmp`, is allowed: its users cannot replace files of others. A
+user's private group, which Debian creates for every user, has no other member. So write access of this group is
+allowed.
 """
 
 import grp
@@ -15,7 +16,7 @@ from pathlib import Path
 
 
 class UntrustedFile(PermissionError):
-    """A file belongs to somebody else, or somebody else can change it. The message has the expected owner or mode."""
+    """A file belongs to somebody else or can be changed by somebody else. The message has the owner or a remedy."""
 
 
 def read_private(path: Path) -> bytes:
@@ -81,14 +82,14 @@ def make_private_folder(folder: Path) -> None:
 
 
 def write_private(path: Path, content: str | bytes, *, mode: int = 0o600, user: int | None = None) -> None:
-    """Write a file atomically: readers see the old one or the new one.
+    """Write a file atomically: readers see the old content or the new content.
 
     Parameters
     ----------
     mode
         Final mode of the file, regardless of the umask. While it is being written, only its owner can read it.
     user
-        User and group that become the owners, if this process is root.
+        Number of the user and of the group that become the owners. None, or a process that is not root, keeps them.
     """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     part.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Truncation of quoted text from outside, so that reasons, headers and log lines are bounded in size."""
+"""Text from outside, made safe for messages and tables: quoted, bounded in length, without control characters."""
 
 import json
 import re
@@ -91,7 +91,9 @@ def truncate(text: str, most: int = REASON) -> str:
 
 
 def among(name: str, names: Iterable[str], label: str = "known", most: int | None = None) -> str:
-    """Return the end of an error about an unknown name: the most similar name, if one is similar, and all known names.
+    """Return the end of an error about an unknown name: the most similar name, if one is similar, and the known names.
+
+    `label` introduces the known names. At most `most` of them are listed, or all if None.
 
     >>> among("eazy", ["easy", "fcfs"])
     "; did you mean 'easy'? known: easy, fcfs"

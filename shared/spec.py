@@ -44,7 +44,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_/-]*\Z")
 
 @dataclass(frozen=True)
 class Spec:
-    """A parsed SPEC.
+    """A parsed SPEC: its name, and the value of each key as text, in the order of the text.
 
     >>> str(parse("easy:adjustment=percentile(key=user)"))
     'easy(adjustment=percentile(key=user))'
@@ -104,7 +104,7 @@ def _split_keys(text: str, whole: str) -> Iterable[str]:
         if depth < 0:
             break
         if depth >= MAX_SPEC_DEPTH:
-            raise SettingsError(f"{quote(whole)} is not a SPEC: it has more than {MAX_SPEC_DEPTH} nested parentheses")
+            raise SettingsError(f"{quote(whole)} is not a SPEC: it is nested more than {MAX_SPEC_DEPTH} levels deep")
         if character == "," and depth == 0:
             yield text[start:position]
             start = position + 1
@@ -115,7 +115,7 @@ def _split_keys(text: str, whole: str) -> Iterable[str]:
 
 
 class Price(NamedTuple):
-    """The maximum memory and work that the keys of a SPEC allow one run in a worker.
+    """The largest memory and work that one run with a SPEC can need in a worker.
 
     The price is valid for up to `MAX_LIVE_JOBS` live jobs on a machine of any size. The memory of these jobs themselves
     is not part of the price.
@@ -152,7 +152,7 @@ class SpecSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     files: ClassVar[Mapping[str, Callable[[str], str]]] = {}
-    """Settings whose value may name a file, with a function from this value to the value in the file."""
+    """For each setting whose value may name a file: a function that replaces this value by the content of the file."""
 
     def price(self) -> Price:
         """Return the price of these settings; 0 unless a class overrides this."""
@@ -170,7 +170,17 @@ Made = TypeVar("Made", covariant=True)
 
 
 class Registry(Generic[Made]):
-    """All policies, or all predictors of one kind, by name."""
+    """All policies, or all predictors of one kind, by name.
+
+    Parameters
+    ----------
+    kind, classes, group, base, settings
+        See `Classes`; there, `classes` is `own`.
+    aliases
+        Short names of SPECs. A command replaces them; a run cannot have them.
+    common
+        Keys that a command accepts in a SPEC of this kind, and that no class reads.
+    """
 
     def __init__(
         self,
@@ -200,7 +210,7 @@ class Registry(Generic[Made]):
         return Spec(spec.name, {key: as_text(value) for key, value in keys.model_dump(by_alias=True).items()})
 
     def build(self, spec: Spec) -> Made:
-        """Return a new object of the class that `spec` names."""
+        """Return a new object of the class that `spec` names. Raise `SettingsError` as `canonical` does."""
         keys = self._keys(spec)
         made: Made = self.classes[spec.name](keys)
         return made
@@ -213,8 +223,8 @@ class Registry(Generic[Made]):
         chosen = self.classes.get(spec.name)
         if chosen is None and spec.name in self.aliases:
             raise SettingsError(
-                f"{self.kind} {spec.name!r} is a short name, but a run needs the SPEC that it stands for "
-                f"(see shadowtime list policies {spec.name})"
+                f"{self.kind} {spec.name!r} is a short name, but a run needs a full SPEC; "
+                f"`shadowtime list policies {spec.name}` prints it"
             )
 
         if chosen is None:

@@ -71,7 +71,7 @@ def watch(
     job: Annotated[
         str | None, typer.Option(metavar="ID", help="Only messages about this job, such as 2754_12.")
     ] = None,
-    predictions: Annotated[bool, typer.Option("--predictions", help="Only messages that carry predictions.")] = False,
+    predictions: Annotated[bool, typer.Option("--predictions", help="Only messages that have predictions.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON lines also on a terminal, not sentences.")] = False,
     beginning: Annotated[
         bool, typer.Option("--beginning", help="Begin at the first message, not at the next.")
@@ -117,7 +117,7 @@ def watch(
         async with AsyncExitStack() as stack:
             words = RunWords()
             if not as_json or user is not None or job is not None:
-                with suppress(SettingsError):  # its password may not be readable here: numbers are shown
+                with suppress(SettingsError):  # this user may not read the password: numbers are shown
                     reads = reading_later(read_settings(context.args, "ask"), NAMES_OF)
                     words = RunWords(WordReader(await stack.enter_async_context(reads)))
             console = Console(highlight=False, emoji=False)
@@ -134,7 +134,7 @@ def watch(
 def rebuild_stage(
     context: typer.Context,
     stage: Annotated[str, typer.Argument(help="One of: " + ", ".join(topics.WRITTEN_BY))],
-    run: Annotated[str | None, typer.Option(metavar="NAME", help="Only this run; else all of the topic.")] = None,
+    run: Annotated[str | None, typer.Option(metavar="NAME", help="Only this run; by default all runs.")] = None,
 ) -> None:
     """Rebuild the state of a stage from the beginning of its topic; stop its workers first."""
     if stage not in topics.WRITTEN_BY:
@@ -171,7 +171,7 @@ def remove(
     run: Annotated[str, typer.Argument(help="Name of the run, such as mine/shadow/easy.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be removed.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Also remove a run that is in progress.")] = False,
-    keep_metrics: Annotated[bool, typer.Option("--keep-metrics", help="Leave its series in VictoriaMetrics.")] = False,
+    keep_metrics: Annotated[bool, typer.Option("--keep-metrics", help="Keep the series of VictoriaMetrics.")] = False,
     metrics_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="File with the deleteAuthKey of VictoriaMetrics.")
     ] = None,
@@ -206,35 +206,37 @@ def ask(
     requested_time: Annotated[str | None, typer.Option(metavar="S", help="Seconds that the job requests.")] = None,
     queue: Annotated[
         list[str] | None,
-        typer.Option("--queue", "--partition", metavar="NAME", help="Partition that it enters; repeatable."),
+        typer.Option("--queue", "--partition", metavar="NAME", help="Partition that the job enters; repeatable."),
     ] = None,
-    user: Annotated[str | None, typer.Option(metavar="NAME", help="User who submits it.")] = None,
-    job: Annotated[str | None, typer.Option(metavar="ID", help="Explain why this job waits, such as 2754_12.")] = None,
-    quantile: Annotated[str, typer.Option(metavar="Q", help="Share of such jobs that wait no longer.")] = "0.95",
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="User who submits the job.")] = None,
+    job: Annotated[str | None, typer.Option(metavar="ID", help="Explain why a job waits, such as 2754_12.")] = None,
+    quantile: Annotated[str, typer.Option(metavar="Q", help="Share of such jobs that wait within the bound.")] = "0.95",
     confidence: Annotated[str, typer.Option(metavar="C", help="Probability with which the bound holds.")] = "0.95",
     side: Annotated[str, typer.Option(metavar="SIDE", help="Side of the bound: upper, lower, both.")] = "upper",
-    run: Annotated[str | None, typer.Option(metavar="NAME", help="A run; else the followed or the latest one.")] = None,
+    run: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A run; by default the followed or the latest.")
+    ] = None,
     advise: Annotated[
-        bool, typer.Option("--advice", help="How long it would run, when it would start, and what else to request.")
+        bool, typer.Option("--advice", help="How long the job would run, when it would start, what else to request.")
     ] = False,
-    executable: Annotated[str | None, typer.Option(metavar="N", help="With --advice: its name, or a number.")] = None,
+    executable: Annotated[str | None, typer.Option(metavar="N", help="With --advice: job name, or a number.")] = None,
     group: Annotated[
         str | None,
         typer.Option("--group", "--account", metavar="NAME", help="With --advice: the user's group or account."),
     ] = None,
     pool: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Pool of nodes that it needs, if its partition does not determine it."),
+        typer.Option(metavar="NAME", help="Pool of nodes for the job, if its partition does not determine the pool."),
     ] = None,
-    memory: Annotated[str | None, typer.Option(metavar="MIB", help="With --advice: memory on all its nodes.")] = None,
+    memory: Annotated[str | None, typer.Option(metavar="MIB", help="With --advice: memory of all its nodes.")] = None,
     gpus: Annotated[str | None, typer.Option(metavar="N", help="With --advice: GPUs on all its nodes.")] = None,
     gpu_type: Annotated[str | None, typer.Option(metavar="NAME", help="With --advice: the type of these GPUs.")] = None,
     risk: Annotated[str | None, typer.Option(metavar="R", help="With --advice: accepted risk of being cut.")] = None,
-    moldable: Annotated[bool, typer.Option("--moldable", help="With --advice: it could run on other sizes.")] = False,
+    moldable: Annotated[bool, typer.Option("--moldable", help="With --advice: other sizes are possible.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, as the endpoint answers, not a table.")] = False,
     serving: Annotated[bool, typer.Option("--serve", help="Answer such questions over HTTP.")] = False,
     host: Annotated[str, typer.Option(metavar="HOST", help="Address for --serve.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6090,
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Port for --serve; 0: any free.")] = 6090,
     allow: Allow = None,
     access: Annotated[
         Path | None, typer.Option(metavar="FILE", help="With --serve: who sees whose jobs, as for `live`.")
@@ -263,11 +265,13 @@ def ask(
         return
 
     if access is not None:
-        raise SettingsError("--access needs --serve")
+        raise SettingsError("--access is only for --serve; add --serve, or leave --access out")
     start_logging(settings.log_format, "ask", logging.WARNING)
     several = max(len(cluster or ()), len(queue or ())) > 1
     if several and (advise or job is not None or run is not None or pool is not None):
-        raise SettingsError("--advice, --job, --run and --pool accept one cluster and one queue, found several")
+        raise SettingsError(
+            "--advice, --job, --run and --pool need one cluster and one queue, found several; name one of each"
+        )
     question: dict[str, object] = {"job": job, "run": run, "processors": processors, "requested_time": requested_time}
     place = {"cluster": cluster, "queue": queue}
     question |= place if several else {name: texts[0] if texts else None for name, texts in place.items()}
@@ -275,11 +279,13 @@ def ask(
     more = {"executable": executable, "group": group, "risk": risk, "moldable": "yes" if moldable else None}
     more |= {"memory": memory, "gpus": gpus, "gpu_type": gpu_type}
     if not advise and (odd := next((name for name, value in more.items() if value is not None), None)):
-        raise SettingsError(f"--{odd.replace('_', '-')} needs --advice")
+        raise SettingsError(f"--{odd.replace('_', '-')} is only for --advice; add --advice, or leave it out")
     if job is not None:
         about_new = [name for name, value in question.items() if value is not None and name not in OF_JOB]
         if odd := "advice" if advise else next(iter(about_new), None):
-            raise SettingsError(f"--{odd.replace('_', '-')} is about a new job, and --job about another; leave one out")
+            raise SettingsError(
+                f"--{odd.replace('_', '-')} is about a new job, and --job about an existing job; leave one of them out"
+            )
     else:
         question |= more if advise else {"quantile": quantile, "confidence": confidence, "side": side}
     known = {name: value for name, value in question.items() if value is not None}
@@ -303,7 +309,7 @@ def create_topics(context: typer.Context) -> None:
     """Create the missing topics. Where Kafka has access control, an administrator must do this.
 
     In existing topics, Kafka then keeps the compression of the sender (`compression.type=producer`). With
-    --retention-hours, their retention is set, too.
+    --retention-hours, existing topics get the whole configuration of new ones, with this retention.
     """
     with lasting_imports():
         import asyncio

@@ -18,10 +18,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def live(
     context: typer.Context,
     host: Annotated[str, typer.Option(metavar="HOST", help="Address of the page.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6080,
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Port; 0 for a free one.")] = 6080,
     allow: Allow = None,
     access: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Who sees whose jobs: a login, portals and their tokens.")
+        Path | None, typer.Option(metavar="FILE", help="File (TOML) with the rule of who sees whose jobs.")
     ] = None,
 ) -> None:
     """Serve a live page of runs: queue, machine, decisions with their reasons, bounds.

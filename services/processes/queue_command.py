@@ -49,13 +49,13 @@ def queue(
 ) -> None:
     """Show the jobs that wait, with their expected starts, and those that run, with their expected ends.
 
-    Times count from the time of the log. START is the expected start. The job starts with 80 % in the interval 80 %,
-    and with 95 % before the time 95 %. Columns are left out until the table fits.
+    Times count from the time of the log. START is the expected start. With a probability of 80 %, the job starts in the
+    interval of column 80 %; with 95 %, before the time of column 95 %. Columns are left out until the table fits.
     """
     if sort not in ORDERS:
         raise SettingsError(f"--sort {quote(sort)}: unknown order{among(sort, ORDERS)}")
     if me and user is not None:
-        raise SettingsError("--me and --user exclude each other")
+        raise SettingsError("--me and --user exclude each other; leave one of them out")
     if json + as_csv + watch > 1:
         raise SettingsError("expected one of --json, --csv and --watch; found several")
     with lasting_imports():

@@ -143,7 +143,11 @@ async def remove_run(settings: Settings, run: str, how: Removal) -> list[str]:
                 await reader.forget(run)
         except aiohttp.ClientResponseError as error:
             hint = "; name its deleteAuthKey: --metrics-key FILE" if error.status in (401, 403) else ""
-            raise RemovalRefused(f"VictoriaMetrics refuses: {error.status} {error.message}{hint}") from None
+            url = settings.victoria_metrics_url
+            raise RemovalRefused(
+                f"VictoriaMetrics at {url} refuses a request: {error.status} {error.message}{hint}; "
+                "to leave its series: --keep-metrics"
+            ) from None
         except (aiohttp.ClientError, TimeoutError) as error:
             url = settings.victoria_metrics_url
             raise RemovalRefused(

@@ -28,7 +28,7 @@ TASK = re.compile(r"([0-9]+)\[([0-9]+)\]")
 """An id of a task as PBS writes it; `2754_12` is the same."""
 
 PREDICTIONS = ("run_time", "adjustment", "wait_bounds", "forecast", "coverage", "change_points", "drifts")
-"""Fields of an envelope that hold predictions, or that evaluate earlier predictions."""
+"""Fields of an envelope that contain predictions, or that evaluate earlier predictions."""
 
 
 class MessageFilter(NamedTuple):
@@ -173,7 +173,7 @@ WIDEST = 16
 A longer name has several lines: cut off, `mycluster/shadow/easy` would look like `mycluster/shadow/best`."""
 
 REPEATED = 60
-"""Seconds in which advice on a job is shown once."""
+"""Advice on a job is shown at most once in this many seconds of the log."""
 
 MAX_ADVISED = 10_000
 """The maximum number of jobs whose last advice is remembered."""
@@ -320,12 +320,15 @@ def _dead_letter(message: Message) -> bytes:
 
 
 PATIENCE = 10
-"""Seconds after which a run without a message is reported: its name may be mistyped."""
+"""Seconds without a message after which a reminder is printed: the name of the run, user or job may be mistyped."""
 
 
 @asynccontextmanager
 async def reminding(wanted: MessageFilter) -> AsyncIterator[Callable[[], object]]:
-    """Yield a function to call when a wanted message has arrived. Print a reminder without a call within `PATIENCE`."""
+    """Yield a function to call when a wanted message has arrived. Print a reminder if `PATIENCE` passes before that.
+
+    There is no reminder if `wanted` names no run, user or job.
+    """
     named = (("run", wanted.run), ("user", wanted.user), ("job", wanted.job))
     whose = " of ".join(f"{kind} {quote(name)}" for kind, name in named if name is not None)
     text = f"no message of {whose} so far; still waiting; `shadowtime live` lists all runs"

@@ -28,7 +28,7 @@ from shadowtime.shared.stages.run_log import RunLog
 class StageHandler:
     """One run in one stage. A subclass overrides the methods of those events that concern it.
 
-    Each `on_…` method gets the envelope and what is known about its job, and returns the envelope to forward. The
+    Each `on_…` method gets the envelope, its event and the event's job, and returns the envelope to forward. The
     method runs after the event was checked and before the jobs in the system change.
     """
 
@@ -63,7 +63,7 @@ class StageHandler:
         return self._ANSWERS[type(envelope.event)](self, envelope, envelope.event, known)
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Return the envelope of a submitted job with what this stage adds. Other methods do so for their events."""
+        """Return the envelope of a submission with this stage's additions. Other methods do so for their events."""
         return envelope
 
     def on_withdrawn(self, envelope: Envelope, withdrawn: JobWithdrawn, job: JobSubmitted) -> Envelope:
@@ -73,7 +73,7 @@ class StageHandler:
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
         """Answer a changed request of a waiting job as if the job left the queue and were submitted again.
 
-        If only the priority changes (`only_priority`), the predictions of the job stay as they are.
+        If only the priority or the site's reason changes (`only_priority`), the predictions of the job remain.
         """
         if only_priority(changed):
             return envelope
@@ -111,7 +111,7 @@ class StageHandler:
         return envelope
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
-        """Answer a change of the machine's size."""
+        """Answer a change of the capacity of the machine or of a pool."""
         return envelope
 
     def on_scheduling_point(self, envelope: Envelope, point: SchedulingPoint) -> Envelope:

@@ -30,9 +30,10 @@ NOT_YET = -1
 
 
 class StartPredictions(NamedTuple):
-    """The predictions of a job's start: at its submission as waits in seconds, and the site's as a second of the log.
+    """The predictions of a job's start, without those that do not exist. Waits are in seconds.
 
-    `futures` are the quantiles of the forecast. `bounds` are those of the bound on the wait. A single bound has one.
+    `forecast` is the forecast wait, and `futures` has its quantiles. `bounds` has the quantiles of the bound on the
+    wait; a single bound has one. `site` is the second of the log at which the site's scheduler expects the start.
     """
 
     forecast: int | None = None
@@ -42,7 +43,7 @@ class StartPredictions(NamedTuple):
 
     @classmethod
     def of(cls, forecast: WaitForecast | None, bounds: tuple[WaitBound, ...]) -> "StartPredictions":
-        """Return the predictions in the envelope of a submission."""
+        """Return the predictions in the envelope of a submission, without that of the site."""
         place = bound_to_show((bound.grouping, bound.queue, bound.bound) for bound in bounds)
         chosen = None if place is None else bounds[place]
         single = () if chosen is None or chosen.bound is None else ((chosen.quantile, chosen.bound),)
@@ -60,7 +61,7 @@ def wait_given(quantiles: Quantiles, waited: int, share: float) -> int | None:
     """Return the wait that a job does not exceed with probability `share`, given that it exceeds `waited`, in seconds.
 
     Before its first pass, a job has waited for `NOT_YET`: it may still start at once. Between two quantiles the wait is
-    uniform. The result is None if the quantiles do not determine it: beyond the last quantile, or if there is only one.
+    uniform. The result is None if the quantiles do not determine it: beyond the last one, or with fewer than two.
 
     >>> quantiles = ((0.25, 60), (0.5, 120), (0.75, 240))
     >>> wait_given(quantiles, 0, 0.5), wait_given(quantiles, 120, 0.4), wait_given(quantiles, 120, 0.9)
@@ -96,17 +97,19 @@ def waits_given(quantiles: Quantiles, waited: int, shares: Sequence[float]) -> l
 def expected_start(
     now: int, since: int, predicted: StartPredictions, fits_at: int | None = None, *, goes_first: bool = False
 ) -> StartOutlook:
-    """Return the start of a job that has waited since `since`, from the best source.
+    """Return the expected start of a waiting job, from the best source.
 
-    The sources in order: the expected ends of running jobs, for the job that goes first; the forecast; the site's
-    scheduler, which was less accurate wherever both were known; the bounds. A source whose start has passed is not
-    used. No start is before the job fits, except those of the site. An end of the interval that contradicts the
-    expected start is left out.
+    The sources are tried in this order: the expected ends of running jobs, for the job that goes first; the forecast;
+    the site's scheduler, which was less accurate than the forecast wherever both were known; the bounds. A source whose
+    start has passed is not used. No start is before the job fits, except those of the site. An end of the interval that
+    contradicts the expected start is left out.
 
     Parameters
     ----------
     now
         The time in seconds. Starts until then are excluded. For the answer at the submission, it is `since + NOT_YET`.
+    since
+        When the job's wait began, in seconds.
     fits_at
         When enough running jobs are expected to have ended for the job to fit; None if that is unknown.
     goes_first
@@ -127,7 +130,7 @@ def expected_start(
     source, expected = ("releases", floor) if first else _expected(now, since, predicted, floor, medians)
     quantiles, waits = (predicted.bounds, by_bounds) if by_forecast[0] is None else (predicted.futures, by_forecast)
     earliest, _, latest, by_95 = (None if wait is None else since + wait for wait in waits)
-    if len(quantiles) == 1:  # nothing says how its probability falls while the job waits: it is that of the submission
+    if len(quantiles) == 1:  # how its probability falls while the job waits is unknown: use that of the submission
         (probability, wait), *_ = quantiles
         if probability >= LIKELY and since + wait > now:
             latest = since + wait
@@ -175,7 +178,7 @@ def _passed(now: int, since: int, predicted: StartPredictions) -> int | None:
 # Whether the waiting jobs contradict a bound on waits.
 
 HIGH = 0.05
-"""Share of the waiting jobs that have waited longer than their bound, from which on the bound is marked."""
+"""A bound is marked if at least this share of the waiting jobs have waited longer than their bounds."""
 
 SPREADS = 3.0
 """Standard deviations by which chance may lower the share of waits within a bound."""
@@ -184,8 +187,8 @@ SPREADS = 3.0
 class BoundDoubt(NamedTuple):
     """The waiting jobs that contradict a bound: `outwaited` of `waiting` jobs have waited longer than their bounds.
 
-    A waiting job without its own bound is compared with the bound in question. `high` marks a large share. `withdrawn`
-    marks a share with which the bound cannot hold.
+    A waiting job without its own bound is compared with the bound in question. `high` states whether their share is at
+    least `HIGH`. `withdrawn` states whether the bound cannot hold.
     """
 
     outwaited: int
@@ -199,8 +202,8 @@ def doubt_of(
 ) -> BoundDoubt | None:
     """Return whether the waiting jobs contradict a bound; None if none waits, or waits are not bounded from above.
 
-    The bound cannot hold if its share were lower than chance allows (three standard deviations), even if each waiting
-    job within its bound started at once.
+    A bound cannot hold if the share of waits within it is lower than chance explains (three standard deviations). In
+    this share, each job that waits within its bound counts as if it started now.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ def new_request(event: JobChanged) -> dict[str, Any]:
 
 
 def only_priority(event: JobChanged) -> bool:
-    """Return whether a change sets neither the job's request nor whether it is blocked: no prediction depends on it.
+    """Return whether a change sets only the priority or the site's reason, on which no prediction depends.
 
     >>> only_priority(JobChanged(time=0, job_number=1, priority=7, site_reason="Priority"))
     True
@@ -116,7 +116,8 @@ class JobsInSystem:
 
         if event.eligible_time is not None and event.eligible_time > event.time:
             raise LogViolation(
-                f"job {event.job_number} submitted at {event.time} has a later eligible time, {event.eligible_time}"
+                f"job {event.job_number} has the eligible time {event.eligible_time}; "
+                f"expected no later time than its submission at {event.time}"
             )
 
     def require_waiting(self, event: JobStarted | JobWithdrawn | JobExpected) -> JobSubmitted:
@@ -170,8 +171,8 @@ class JobsInSystem:
     def _require_order(event: OfJob, happened: int, earliest: int, what: str) -> None:
         if not earliest <= happened <= event.time:
             raise LogViolation(
-                f"job {event.job_number} {DONE[type(event)]} at {happened}, "
-                f"reported at {event.time}; {what} at {earliest}"
+                f"job {event.job_number} {DONE[type(event)]} at {happened}: "
+                f"expected a time from {earliest}, when {what}, to {event.time}, when this was reported"
             )
 
     def submit(self, event: JobSubmitted) -> None:

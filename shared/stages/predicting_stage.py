@@ -38,7 +38,7 @@ class PredictingStage(StageHandler):
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Add the prediction, if there is one.
 
-        Raise `TypeError` if the predictor, which may be a plug-in, returned something else.
+        Raise `TypeError` if the predictor, which may be a plug-in, returned neither None nor an object of `answers`.
         """
         prediction = self.predictor.predict_one(job)
         if prediction is not None and not isinstance(prediction, self.answers):
@@ -52,7 +52,7 @@ class PredictingStage(StageHandler):
         """Return the events by which the predictor observes a change; `new` is the changed job.
 
         The predictor knows no changes of waiting jobs. It sees the job leave the queue, and enter it with its new
-        request. It does not see changes of the site's priority alone.
+        request. A change of only the priority or the site's reason gives no event.
         """
         if isinstance(new, RunningJob):
             return (changed,)

@@ -1,4 +1,4 @@
-"""The interface of every online estimator: predict before the outcome, learn as soon as it would be known live."""
+"""The interface of every online estimator: predict before the outcome, learn as soon as a cluster would know it."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -29,7 +29,7 @@ class Predictor(Protocol[X, Y, P]):
 
     def observe(self, event: Event) -> None:
         """Observe an event of the run, after it was answered. Most predictors ignore it."""
-        return  # not abstract
+        return  # a predictor need not override it
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
@@ -73,10 +73,10 @@ Answer = TypeVar("Answer")
 
 
 class LastValue(Generic[Question, Answer]):
-    """A function of an object and of a state that caches its last answer.
+    """A function of one object that caches its last answer.
 
     It returns the cached answer if the next question is the same object. Questions are compared by identity, so they
-    must not change. Call `forget` when the state changes.
+    must not change. Call `forget` when anything else changes on which the answer depends.
 
     >>> questions = []
     >>> last = LastValue(lambda question: questions.append(question) or len(questions))

@@ -1,4 +1,4 @@
-"""The interfaces of stages that answer questions about a job that you could submit now."""
+"""The interfaces of stages that answer questions, about the jobs in the system and a job that you could submit now."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -16,7 +16,7 @@ from shadowtime.shared.stages.jobs_in_system import RunningJob
 
 
 class AdvisedStart(NamedTuple):
-    """The forecast start of a job: mean wait in seconds, and `WaitForecast.starts_within`; or why there is none."""
+    """The forecast start of a job: mean wait in seconds, and `WaitForecast.starts_within`; or why it is unknown."""
 
     mean_wait: float | None = None
     starts_within: tuple[tuple[float, int], ...] = ()
@@ -48,7 +48,7 @@ class PredictsRunTimes(Protocol):
         ...
 
     def longest_request(self, job: JobSubmitted) -> int:
-        """Return the longest request so far, in seconds, of the pool, partition and queue that the job enters."""
+        """Return the longest request so far in the job's pool, partition and queue, in seconds; 0 if there is none."""
         ...
 
 
@@ -57,7 +57,10 @@ class ForecastsStarts(Protocol):
     """Questions to a stage that schedules."""
 
     def starts_of(self, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]) -> tuple[AdvisedStart, ...]:
-        """Return the start of each job if it alone were submitted now. All jobs share the same futures."""
+        """Return the start of each job if it alone were submitted now, into the pool of the first one.
+
+        `asked` has each job with its predicted run time, None if it is unknown. All jobs share the same futures.
+        """
         ...
 
 
@@ -70,11 +73,8 @@ class ListsJobs(Protocol):
         ...
 
     def running_jobs(self) -> Iterator[tuple[RunningJob, int | None, bool]]:
-        """Yield each running job, its expected end, and whether a prediction gives that end."""
+        """Yield each running job, its expected end (None if unknown), and whether that is earlier than its limit."""
         ...
-
-
-# The interface of a stage that bounds waits.
 
 
 @runtime_checkable
@@ -88,7 +88,7 @@ class BoundsWaits(Protocol):
         ...
 
     def ranges_at(self, job: JobSubmitted) -> tuple[WaitRanges, ...]:
-        """Return the ranges of processors behind these bounds; empty if they have none."""
+        """Return the ranges of processors into which the bounds of the job divide waits; empty if they have none."""
         ...
 
     def doubt_at(self, bound: WaitBound) -> BoundDoubt | None:

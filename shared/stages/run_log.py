@@ -29,7 +29,10 @@ from shadowtime.shared.stages.jobs_in_system import JobsInSystem, RunningJob, ne
 
 
 class EventRule(NamedTuple):
-    """The requirements of an event, and its effect on the log."""
+    """The requirements of an event, and its effect on the log.
+
+    `check` returns the job that the event concerns, or raises `LogViolation`. `change` gets this job as last argument.
+    """
 
     check: Callable[["RunLog", Any], Any]
     change: Callable[["RunLog", Any, Any], None]
@@ -39,7 +42,7 @@ NOTHING = EventRule(lambda log, event: None, lambda log, event, known: None)
 
 
 class RunLog:
-    """The state of a run: its time, its machine, and the jobs that wait and run. O(1) an event.
+    """The state of a run: its time, its machine, and the jobs that wait and run. O(1) for most events.
 
     Each reader calls `check` for an event, handles it, and then calls `mark_read`. The event is applied after the last
     reader's `mark_read`. So all readers see the state before the event.
@@ -110,12 +113,19 @@ class RunLog:
         Raise `SnapshotMismatch` if the other log is at another position.
         """
         if self.position() != other.position():
-            raise SnapshotMismatch(f"stages are at different positions of the log: {self.time} s and {other.time} s")
+            raise SnapshotMismatch(
+                "two stages of a run must be at the same position of its log; "
+                f"found {self.summary()} and {other.summary()}"
+            )
         self._readers += 1
 
     def position(self) -> tuple[Any, ...]:
         """Return the state of the run, for comparison with another log."""
         return self.time, self.closed, list(self.capacities), self.jobs.waiting, self.jobs.running
+
+    def summary(self) -> str:
+        """Return the time and the numbers of jobs as text, for errors."""
+        return f"{self.time} s with {len(self.jobs.waiting)} waiting and {len(self.jobs.running)} running jobs"
 
     def snapshot(self) -> dict[str, Any]:
         """Return the state of the run as plain values."""
@@ -140,7 +150,7 @@ class RunLog:
         job = self.jobs.require_known(event)
         now = job.submitted if isinstance(job, RunningJob) else job
         new = now.model_copy(update=new_request(event))
-        pool = now.pool if isinstance(job, RunningJob) else new.pool  # a running job stays where it is
+        pool = now.pool if isinstance(job, RunningJob) else new.pool  # a running job stays in its pool
         asked = new.requested_processors, new.memory, new.gpus
         self.capacities.require(f"job {event.job_number} changed to", pool, asked, new.gpu_type)
         if isinstance(job, RunningJob):
@@ -156,7 +166,7 @@ class RunLog:
         return job
 
     def _start(self, event: JobStarted, job: JobSubmitted) -> None:
-        """Apply a start. If the event does not state which GPUs the job got, the rule does: O(running) for such a job.
+        """Apply a start. If the event does not state the types of the job's GPUs, `allotted` chooses them: O(running).
 
         The stage `scheduler` applies the same rule (`PoolScheduler.start`).
         """

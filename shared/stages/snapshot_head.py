@@ -18,7 +18,7 @@ def fingerprint(opened: ClusterOpened) -> str:
 
 
 def read_snapshot(snapshot: bytes, of: str) -> dict[str, Any]:
-    """Return the content of a snapshot. Raise `SnapshotMismatch` if it is damaged."""
+    """Return the content of a snapshot of the stage `of`. Raise `SnapshotMismatch` if it is damaged."""
     try:
         saved = orjson.loads(snapshot)
     except orjson.JSONDecodeError as error:

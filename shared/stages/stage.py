@@ -106,7 +106,7 @@ class StageRun:
 
         if self.spoiled:
             raise SnapshotMismatch(
-                f"{self.stage.name}: run {envelope.run!r} failed at sequence {self.sequence}, which is not undone"
+                f"{self.stage.name}: run {envelope.run!r} failed at sequence {self.sequence}; undo that event first"
             )
 
         try:
@@ -144,7 +144,7 @@ class StageRun:
     def replay(self, snapshot: bytes | None, journal: Iterable[bytes]) -> None:
         """Rebuild the state from `snapshot` and the inputs of `journal`; without a snapshot, from an empty state.
 
-        Raise `SnapshotMismatch` if the snapshot is not of this stage, or the journal does not follow it.
+        Raise `SnapshotMismatch` if the snapshot cannot be restored, the journal does not follow it, or an input fails.
         """
         self.sequence, self.handler, self.failures, self.spoiled = -1, None, 0, False
         if snapshot is not None:
@@ -156,7 +156,10 @@ class StageRun:
                 raise SnapshotMismatch(f"{self.stage.name}: the journal is of another schema, or has a gap, {after}")
             self.push(envelope)
             if self.spoiled:
-                raise SnapshotMismatch(f"{self.stage.name}: the journal cannot be replayed beyond {self.sequence - 1}")
+                cause = "" if self.failure is None else f": {described(self.failure)}"
+                raise SnapshotMismatch(
+                    f"{self.stage.name}: the journal cannot be replayed beyond sequence {self.sequence - 1}{cause}"
+                )
 
     def _open(self, envelope: Envelope) -> Envelope:
         if isinstance(envelope.event, Rejected):
@@ -190,7 +193,8 @@ class StageRun:
         settings
             The expected fingerprint of the run's settings; None if it is not known.
 
-        Raise `SnapshotMismatch` if the snapshot is of another stage, of another schema, or of other settings.
+        Raise `SnapshotMismatch` if the snapshot is damaged, is of another stage, schema or settings, or needs a plug-in
+        that is not installed.
         """
         saved = read_snapshot(snapshot, self.stage.name)
         for what, actual, expected in (

@@ -19,15 +19,15 @@ RESAMPLES = 4_000
 CONFIDENCE = 0.95
 
 MOST_ERRORS, MOST_MEANS = 100.0, 10.0
-"""Half width in standard errors, and in means, beyond both of which there is no interval. Heavy tails reach 20 standard
-errors. If the draws deviate more, nearly all that there is lies in one block."""
+"""Half width in standard errors, and in means. There is no interval if it exceeds both. Heavy tails reach 20 standard
+errors. If the draws deviate more, nearly the whole sum lies in one block."""
 
 ROUNDING = 1e-9
 """A spread below this share of its reference counts as a rounding error."""
 
 
 class Interval(NamedTuple):
-    """A mean with the bounds of its 95 % confidence interval. The bounds are None if there are too few data."""
+    """A mean with the bounds of its 95 % confidence interval. The bounds are None for too few or too uneven data."""
 
     mean: float
     low: float | None

@@ -1,4 +1,4 @@
-"""Waits as logarithms, on which quantiles of waits are shifted and mixed."""
+"""The logarithms of waits. Quantiles of waits are shifted and mixed as logarithms."""
 
 import numpy as np
 

@@ -16,7 +16,7 @@ def bounded_slowdown(wait: int, run_time: int) -> float:
 
 
 def unclamped_slowdown(wait: int, run_time: int) -> float:
-    """Return the slowdown without the clamp at 1. It is below 1 for a short job that hardly waits. Results have both.
+    """Return the bounded slowdown without the clamp at 1. It is below 1 for a short job that hardly waits.
 
     >>> unclamped_slowdown(wait=0, run_time=3)
     0.3

@@ -8,7 +8,7 @@ from statistics import stdev
 def half_width(values: Sequence[float]) -> float:
     """Return half of the 95 % confidence interval of the mean of independent draws.
 
-    NaN for fewer than two draws, or if one is not finite.
+    The result is NaN for fewer than two draws, or if one is not finite.
 
     >>> round(half_width([1.0, 3.0]), 3), half_width([1.0]), half_width([1.0, math.inf])
     (12.706, nan, nan)

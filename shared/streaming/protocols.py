@@ -19,7 +19,10 @@ class Record(Protocol):
 
 @dataclass(slots=True)
 class OwnRecord:
-    """A `Record` that was read again; or, without `offset`, the subject of a dead letter: a run, a whole partition."""
+    """A `Record` that this process makes: one that was read again, or the subject of a dead letter.
+
+    A subject that is a run or a whole partition has the offset -1.
+    """
 
     topic: str
     partition: int
@@ -35,8 +38,14 @@ class Stream(Protocol):
     async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
         """Deliver outputs to the stage's own topic, in order.
 
-        `times` are those of their inputs, None where they are not known. Raise `MessageRejected` if Kafka will never
-        accept one of the outputs, `BusError` if delivery is not certain.
+        `times` has the time of each output's input as Unix seconds, None if it is unknown.
+
+        Raises
+        ------
+        MessageRejected
+            If Kafka will never accept one of the outputs.
+        BusError
+            If delivery is not certain.
         """
         ...
 
@@ -59,7 +68,10 @@ class Stream(Protocol):
         ...
 
     async def end(self, partition: int) -> int:
-        """Return the offset behind the last record of a partition of the stage's input; raise `BusError`."""
+        """Return the offset behind the last record of a partition of the stage's input.
+
+        Raise `BusError` if Kafka does not answer.
+        """
         ...
 
 
@@ -118,7 +130,7 @@ class Transaction:
     read_model, forgotten
         Fields of the read model to set, and to delete.
     closed
-        The run is over: its state may expire soon.
+        Whether the run is over: its state may expire soon.
     quarantined
         The reason if the run is quarantined, else None.
     catching_up

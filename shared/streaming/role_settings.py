@@ -18,7 +18,7 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.private_files import UntrustedFile, read_private
 
 VARIABLE = "SHADOWTIME_ACCESS"
-"""The variable that names the folder with a file for each role, or one such file."""
+"""The environment variable with the path of a settings file, or of a folder with one file for each role."""
 
 FOLDER = ROOT / ".stack" / "access"
 """The folder that `make stack` provides while it runs."""
@@ -37,9 +37,10 @@ SERVERS = ("kafka", "redis", "victoria_metrics", "grafana")
 
 
 def file_of(role: str) -> Path | None:
-    """Return the settings file of a role; None if there is none.
+    """Return the settings file of a role; None if there is none and `SHADOWTIME_ACCESS` is not set.
 
-    Raise `SettingsError` if the file that is named does not exist, belongs to another user, or is open to others.
+    Raise `SettingsError` if `SHADOWTIME_ACCESS` is set and its file cannot be found, or if the file belongs to another
+    user or is open to others.
     """
     named = os.environ.get(VARIABLE) or None  # an empty variable counts as not set
     place = FOLDER if named is None else Path(named)
@@ -49,7 +50,7 @@ def file_of(role: str) -> Path | None:
     except OSError as error:
         if named is None:
             return None
-        raise SettingsError(f"{path}: {error.strerror}; {VARIABLE} is {named}") from None
+        raise SettingsError(f"{path}: {error.strerror}; correct or unset {VARIABLE}, which is {named}") from None
 
     if about.st_uid != os.getuid():
         raise SettingsError(f"{path} belongs to user {about.st_uid}, so it is not read; expected user {os.getuid()}")
@@ -70,7 +71,7 @@ def read_file(path: Path) -> dict[str, str]:
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{path}: {error}") from None
+        raise SettingsError(f"{path}: expected text in UTF-8: {error}") from None
 
     settings: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
@@ -123,7 +124,9 @@ def read_secret(path: Path) -> str:
     try:
         secret = path.read_text().removesuffix("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: {error.strerror if isinstance(error, OSError) else 'not text'}") from None
+        raise ValueError(
+            f"{path}: {error.strerror if isinstance(error, OSError) else 'expected text in UTF-8'}"
+        ) from None
     if not secret:
         raise ValueError(f"{path} is empty; expected a secret")
     return secret

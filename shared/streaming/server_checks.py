@@ -66,12 +66,12 @@ def _http(url: str | None, page: str, seconds: float, ca_file: Path | None = Non
     try:
         context = ssl.create_default_context(cafile=ca_file)
     except OSError as error:
-        raise StoreError(f"{ca_file}: expected the certificate authority for {url}: {error}") from None
+        raise StoreError(f"{ca_file} is not a certificate authority (PEM) for {url}: {error}") from None
     whole = f"{url.rstrip('/')}/{page}"
     try:
         urllib.request.urlopen(whole, timeout=seconds, context=context).close()  # noqa: S310 - the settings take HTTP
     except HTTPError as error:
-        raise StoreError(f"{url} answers /{page} with {error.code} {error.reason}") from None
+        raise StoreError(f"{url} answers /{page} with {error.code} {error.reason}; expected 200") from None
     except (OSError, HTTPException) as error:
         raise StoreError(f"{url} does not answer: {getattr(error, 'reason', error)}") from None
     return url

@@ -14,6 +14,7 @@ from shadowtime.shared.streaming.role_settings import (
     FOLLOW_PORT,
     OWN,
     SERVERS,
+    SHADOW_PORT,
     applicable_settings,
     file_of,
     read_file,
@@ -54,7 +55,8 @@ class Settings(BaseSettings):
     kafka_password_file: Path | None = Field(None, description="file with the password of Kafka")
     redis_url: str = Field(
         "redis://127.0.0.1:6379/0",
-        description="rediss:// for TLS, redis+cluster://HOST:PORT,HOST:PORT for a Redis Cluster; without the password",
+        description="URL of Redis without the password; rediss:// for TLS, redis+cluster://HOST:PORT,HOST:PORT for a "
+        "Redis Cluster",
     )
     redis_username: str | None = Field(None, description="user of Redis")
     redis_password: SecretStr | None = Field(None, description="password of Redis")
@@ -71,12 +73,12 @@ class Settings(BaseSettings):
         1_000_000, description="largest accepted message, in bytes; a larger one is a dead letter"
     )
     handler_seconds: Annotated[float, Field(gt=0)] = Field(
-        60.0, description="seconds of processor time; a run with an event that takes longer is quarantined"
+        60.0, description="seconds of processor time for an event; a run with an event that takes longer is quarantined"
     )
     run_retention_hours: Annotated[int, Field(ge=-1)] = Field(
         720, description="hours for which an open run is kept after its last event; -1 or 0 for ever"
     )
-    snapshot_every: Annotated[int, Field(ge=1)] = Field(2_000, description="events of a run between two snapshots")
+    snapshot_every: Annotated[int, Field(ge=1)] = Field(2_000, description="maximum events of a run between snapshots")
     batch_size: Annotated[int, Field(ge=1)] = Field(200, description="maximum events in one transaction")
     memory_mb: Annotated[int, Field(ge=0)] = Field(
         0, description="memory that a worker may use, in MB; 0 for all of the machine or of its control group"
@@ -104,10 +106,13 @@ class Settings(BaseSettings):
     grafana_password_file: Path | None = Field(None, description="file with the password of Grafana, or the token")
     web_host: str = Field("127.0.0.1", description="address at which /health and /metrics are served")
     web_port: Annotated[int, Field(ge=0, le=65_535)] = Field(
-        6066, description=f"port of /health and /metrics, of a follower {FOLLOW_PORT} by default; 0 for none"
+        6066,
+        description=f"port of /health and /metrics, by default {FOLLOW_PORT} of a follower, {SHADOW_PORT} of shadows; "
+        "0 for none",
     )
     web_names: str = Field(
-        "", description="host names of requests, as NAME,NAME, besides localhost and the machine's addresses"
+        "",
+        description="host names to which the pages answer, as NAME,NAME, besides localhost and the machine's addresses",
     )
     log_format: Literal["text", "json"] = Field("text", description="format of log lines")
 
@@ -147,7 +152,7 @@ class Settings(BaseSettings):
             if path is None:
                 continue
             if values.get(name) is not None:
-                raise ValueError(f"{name} and {name}_file cannot both be given")
+                raise ValueError(f"{name} and {name}_file are both set; set only one of them")
             try:
                 read[name] = read_secret(Path(path))
             except ValueError as error:
@@ -180,7 +185,7 @@ class Settings(BaseSettings):
 
 
 def read_settings(flags: list[str] | None = None, role: str | None = None) -> Settings:
-    """Return the settings from `flags` and the environment, with the settings file of a role as defaults.
+    """Return the settings from command-line `flags` and the environment, with a role's settings file as defaults.
 
     Raise `SettingsError` if the file cannot be read, a setting is unknown, or a value is invalid. The error names it.
     """

@@ -53,16 +53,19 @@ class Rebuilt(NamedTuple):
 async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> dict[str, Rebuilt]:
     """Replay a stage's input from the beginning, drop the outputs, and store the state of each run.
 
-    `only` is the one run to rebuild; None for all runs.
-    Use it if Redis has lost the state, a snapshot is of an older schema, or a run is quarantined. No worker of the
-    stage may run meanwhile. An event that the stage had failed to handle stays rejected. Events that it had not
-    answered yet, or had left aside, are handled when it starts again. The value of an event that the stage failed to
-    handle is replaced by its answer.
+    Call this if Redis has lost the state, a snapshot is of an older schema, or a run is quarantined. No worker of the
+    stage may run meanwhile. An event that the stage had failed to handle stays rejected: its answer is replayed instead
+    of it. Events that the stage had not answered yet, or had left aside, are handled when it starts again.
+
+    Parameters
+    ----------
+    only
+        The name of the run to rebuild; None for all runs.
 
     Returns
     -------
     dict
-        The result for each run that the stage has answered.
+        The result for each of these runs that the stage has answered, by name.
     """
     client = connect(settings)
     store = RedisStore(client, stage.name, settings.run_retention_seconds, settings.state_key)
@@ -88,7 +91,7 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
                             continue
                         opens = isinstance(envelope.event, ClusterOpened) and record.key == envelope.run.encode()
                         if opens and envelope.run not in begun:
-                            begun.add(envelope.run)  # its whole log is there, so that its old state is not needed
+                            begun.add(envelope.run)  # its whole log is there, so its old state is not needed
                             await store.forget(envelope.run)
                         last, refused = answers[envelope.run]
                         if envelope.run in begun and envelope.sequence <= last:

@@ -54,7 +54,7 @@ def _broker(entry: str) -> str:
         return f"[{IPv6Address(entry)}]:9092"  # Kafka's usual port; some clients need it
     try:
         parts = urlsplit(f"//{entry}")
-        (parts.hostname or "").encode("idna")  # as a connection does
+        (parts.hostname or "").encode("idna")  # a connection does this, and some names fail
         fine = parts.netloc == entry and "@" not in entry and bool(parts.hostname) and parts.port != 0
     except ValueError:  # half an IPv6 address, an impossible port, or a host name that is too long
         fine = False
@@ -93,7 +93,7 @@ TLS_OPTIONS = (*OPTIONS, "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_ch
 
 
 def redis_url(url: str) -> str:
-    """Return `url` if it is one of Redis or of nodes of a Redis Cluster. Otherwise raise `ValueError`, which quotes it.
+    """Return `url` if it is a URL of Redis, or of nodes of a Redis Cluster. Otherwise raise `ValueError`.
 
     >>> redis_url("redis://127.0.0.1:6379/0"), redis_url("unix:///run/redis.sock")
     ('redis://127.0.0.1:6379/0', 'unix:///run/redis.sock')
@@ -102,7 +102,7 @@ def redis_url(url: str) -> str:
     ValueError: '127.0.0.1:6379' is not a URL of Redis, such as redis://127.0.0.1:6379/0 or unix:///PATH
     >>> redis_url("redis://127.0.0.1:6379/0?timeout=5")
     Traceback (most recent call last):
-    ValueError: the URL has the option 'timeout'; expected none but db
+    ValueError: the URL has the option 'timeout'; expected no options but db
     """
     if cluster_nodes(url):
         return url
@@ -121,7 +121,7 @@ def redis_url(url: str) -> str:
         raise ValueError(f"{url!r} is not a URL of Redis, such as redis://127.0.0.1:6379/0 or unix:///PATH")
     known = TLS_OPTIONS if parts.scheme == "rediss" else OPTIONS
     if unknown := [name for name, _ in options if name not in known]:
-        raise ValueError(f"the URL has the option {unknown[0]!r}; expected none but {', '.join(known)}")
+        raise ValueError(f"the URL has the option {unknown[0]!r}; expected no options but {', '.join(known)}")
     return url
 
 

@@ -27,10 +27,10 @@ GOOD, WARNING, BAD = "#2f9e5f", "#c8701a", "#d0384e"
 """Colours for good values, for values to look at, and for values to act on."""
 
 NEUTRAL = "#7d8590"
-"""Colour for neutral things: limits, targets, bands, what really happened."""
+"""Colour for neutral things: limits, targets, bands, real outcomes."""
 
 HUES = ("#3f83c8", "#a5850a", "#8e62c9", "#1c9aa0", "#b8459f", "#8d6748", "#5b6ee1", "#b98f6a")
-"""Colours of the things below, and of a chart's other series, none of which is good or bad."""
+"""Colours of stages, groupings, reasons and other series that are neither good nor bad."""
 
 STAGE_COLOURS = dict(
     zip(("runtime_distribution", "walltime_adjustment", "wait_bound", "scheduler", "scoreboard"), HUES, strict=False)
@@ -58,4 +58,4 @@ WAITING_COLOURS = {
 """Colours by the reason for which a job waits."""
 
 OUTCOME_COLOURS = {"over": GOOD, "under": WARNING, "bad": BAD, "none": NEUTRAL}
-"""Colours by what became of an adjusted request, see `AdjustmentClass`."""
+"""Colours by the outcome of an adjusted request, see `AdjustmentClass`."""

@@ -33,7 +33,7 @@ class TableColumn(NamedTuple):
         return self._replace(note=note)
 
     def unmarked(self) -> "TableColumn":
-        """Return the column without marks, for figures of which none is better than another."""
+        """Return the column without marks, for figures that are neither better nor worse than others."""
         return self._replace(best=frozenset())
 
 
@@ -58,7 +58,7 @@ def times(heading: str, seconds: Values, like: Values = ()) -> TableColumn:
 def seconds(heading: str, values: Values) -> TableColumn:
     """Return a column of times in seconds. The lowest is marked as the best, unless all are equal.
 
-    Means have at least one decimal place.
+    If a value is a float, all have at least one decimal place.
 
     >>> seconds("longest", [940000, 298080]).cells
     ['940,000', '298,080']
@@ -79,7 +79,7 @@ def numbers(heading: str, values: Values, digits: int = 2) -> TableColumn:
 def shares(heading: str, values: Values, *, best: Best = max) -> TableColumn:
     """Return a column of shares in per cent. The highest is marked as the best, unless all are equal.
 
-    With `best` another function, the share that it returns is marked.
+    `best` returns the share to mark; `min` marks the lowest.
 
     >>> shares("at once", [0.5, 0.375]).cells
     ['50.0', '37.5']

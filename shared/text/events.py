@@ -58,7 +58,7 @@ LEFT = {"cancelled": "was cancelled", "held": "is held"}
 
 STARTS = {True: "starts", False: "could start", None: "may start"}
 KILLED = {True: "is killed", False: "would be killed", None: "is to be killed"}
-"""Words for a kill, by whether decisions are carried out; None if that is unknown."""
+"""Words for a start and for a kill, by whether decisions are carried out; None if that is unknown."""
 
 
 NAMED = {

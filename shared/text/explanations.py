@@ -25,7 +25,7 @@ UNITS = {"processors": "procs", "memory": "MiB of memory", "gpus": "GPUs"}
 
 
 NamesJob = Callable[[int], str]
-"""Returns the id of a job, as its cluster writes it, from its number in the log."""
+"""Function that returns the id of a job, as its cluster writes it, from its number in the log."""
 
 
 def sentences_of(why: Explanation, job_id: NamesJob = str) -> list[str]:
@@ -120,7 +120,7 @@ def describe_start(start: StartOutlook, now: int, unix_start: int) -> str:
 
 
 def start_in(starts: StartOutlook, now: int) -> str:
-    """Return in one sentence in how long a job starts; empty if nothing is known.
+    """Return in a few words in how long a job starts; empty if nothing is known.
 
     >>> start_in(StartOutlook(source="forecast", expected=7200, earliest=2400, latest=21600), 0)
     'likely to start in 2.0 h (80 %: 40.0 min to 6.0 h)'

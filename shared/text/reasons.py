@@ -27,10 +27,12 @@ REASON_NAMES = {
 
 
 class RunContext(NamedTuple):
-    """Known facts about a run: Unix time of second 0, whether decisions are obeyed, the last member that decided.
+    """Known facts about a run, for texts.
 
-    `plan` names the run times that the policy plans with: requests or predictions. It is None if the policy has both.
-    `job_id` returns the id of a job from its number in the log. `pools` are the names of the pools.
+    `unix_start` is the Unix time of second 0; 0 if unknown. `obeyed` states whether decisions are carried out; None if
+    unknown. `member` is the portfolio member that decided last. `plan` names the run times that the policy plans with:
+    requests or predictions. It is None if the policy has both. `job_id` returns the id of a job from its number in the
+    log. `pools` are the names of the pools.
     """
 
     unix_start: int = 0

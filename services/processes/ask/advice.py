@@ -59,17 +59,17 @@ class AdviceQuestion(FrozenModel):
     processors: Processors = Field(description="processors that the job requests")
     requested_time: Request = Field(description="seconds that the job requests")
     queue: OwnWord | None = Field(default=None, description="queue that the job enters, by name or number")
-    user: OwnWord | None = Field(default=None, description="user who submits it, by name or number")
+    user: OwnWord | None = Field(default=None, description="user who submits the job, by name or number")
     group: OwnWord | None = Field(default=None, description="the user's group or account, by name or number")
     executable: OwnWord | None = Field(default=None, description="job name, or number of the executable")
     pool: OwnWord | None = Field(
-        default=None, description="pool of nodes that it needs, by name; by default its queue's"
+        default=None, description="pool of nodes that the job needs, by name; by default the pool of its queue"
     )
     memory: Amount | None = Field(default=None, description="MiB of memory that the job requests, on all its nodes")
     gpus: Amount | None = Field(default=None, description="GPUs that the job requests, on all its nodes")
     gpu_type: OwnWord | None = Field(default=None, description="type of these GPUs; by default any type")
     risk: Share = Field(default=0.05, description="largest risk of being cut that the advised alternative may have")
-    moldable: bool = Field(default=False, description="whether it could run on other sizes, with the same work")
+    moldable: bool = Field(default=False, description="whether the job could run on other sizes, with the same work")
     run: RunName | None = Field(
         default=None,
         description="a run of the cluster; by default the followed run, or else the run with the latest event",
@@ -92,7 +92,7 @@ class AdviceQuestion(FrozenModel):
 class AsOf(FrozenModel):
     """The position up to which a stage's state was read."""
 
-    stage: str = Field(description="the stage")
+    stage: str = Field(description="name of the stage")
     sequence: Count = Field(description="number of the last event in its state")
     time: Whole = Field(description="time of that event, in seconds on the cluster's own time line")
     unix_start: Count = Field(default=0, description="Unix time of second 0; 0 if unknown")
@@ -103,22 +103,22 @@ class RunTime(FrozenModel):
 
     mean: float | None = Field(description="mean in seconds; null if no distribution is predicted")
     quantiles: tuple[tuple[Probability, float], ...] = Field(
-        description="pairs of a probability and the seconds within which the job ends with it"
+        description="pairs of a probability and the seconds within which the job ends with this probability"
     )
-    cut: Probability | None = Field(description="probability of being cut at its request")
+    cut: Probability | None = Field(description="probability of being cut at its request; null if unknown")
     observations: Count = Field(description="number of ended jobs that the prediction is based on")
     reason: str | None = Field(default=None, description="why there is no distribution")
 
 
 class Advice(FrozenModel):
-    """The run time of the job, bounds on its wait, and alternatives to it. The first is the job as asked about."""
+    """The run time of the job, bounds on its wait, and alternatives to its request, with its own request first."""
 
     cluster: str = Field(description="the cluster, by name")
     run: str = Field(description="the run behind the answer")
-    as_of: tuple[AsOf, ...] = Field(description="up to where the state of each stage was read")
-    run_time: RunTime = Field(description="how long it would run")
+    as_of: tuple[AsOf, ...] = Field(description="position up to which each stage's state was read")
+    run_time: RunTime = Field(description="predicted run time of the job")
     bounds: tuple[WaitBound, ...] = Field(description="bounds on its wait; empty if the run computes none")
-    alternatives: tuple[Alternative, ...] = Field(description="requests for the job; its work is the same in all")
+    alternatives: tuple[Alternative, ...] = Field(description="requests for the job, its own first")
     log_age: Whole | None = Field(default=None, description=LOG_AGE)
     unadvised: str | None = Field(default=None, description="why no alternative is advised; null if one is advised")
     note: str | None = Field(
@@ -127,9 +127,9 @@ class Advice(FrozenModel):
 
 
 class Advising:
-    """Adviser on jobs, from the states of three stages. `as_of` has the position of each, as they are read one by one.
+    """Adviser on jobs, from the states of stages `runtime_distribution`, `wait_bound` and `scheduler`.
 
-    The answers are those of stages `runtime_distribution`, `wait_bound` and `scheduler`.
+    The states are read one after another, so they may differ in position. `Advice.as_of` has the position of each.
     """
 
     def __init__(self, run_times: Answers, bounds: Answers, starts: Answers) -> None:
@@ -167,7 +167,7 @@ class Advising:
 
 
 def run_time_answer(prediction: RunTimePrediction | None, risk: RiskOfRequests | None, requested_time: int) -> RunTime:
-    """Return the part of an answer about the run time. Without a histogram it has only a reason."""
+    """Return the part of an answer about the run time. Without a prediction or a risk, `reason` states why."""
     if prediction is None or risk is None:
         reason = "nothing is known about such jobs yet, or the run predicts no distributions; --runtime experts does"
         observations = 0 if prediction is None else prediction.observations

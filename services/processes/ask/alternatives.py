@@ -40,10 +40,12 @@ class Alternative(FrozenModel):
     processors: Processors = Field(description="processors that it requests")
     requested_time: Request = Field(description="seconds that it requests")
     cut: Probability | None = Field(description="probability of being cut at that request; null if unknown")
-    mean_wait: float | None = Field(description="mean wait over the futures, in seconds")
-    mean_end: float | None = Field(description="mean seconds until it would end on this size if it were not cut")
+    mean_wait: float | None = Field(description="mean wait over the futures, in seconds; null without a forecast")
+    mean_end: float | None = Field(
+        description="mean seconds until the job would end on this size if it were not cut; null if unknown"
+    )
     starts_within: tuple[tuple[Probability, Seconds], ...] = Field(
-        description="pairs of a probability and the seconds within which the job starts with it"
+        description="pairs of a probability and the seconds within which the job starts with this probability"
     )
     reason: str | None = Field(default=None, description="why no start is forecast")
     pareto_best: bool = Field(
@@ -73,9 +75,9 @@ def requests(own: int, question: RiskQuestion | None) -> tuple[int, ...]:
     """Return the requests to consider for a job, in seconds, its own first.
 
     For the accepted risk and for each of `RISKS`, the shortest request with at most this risk is added, in whole
-    minutes, if it is shorter than the job's own. If the own request exceeds the accepted risk, longer ones are added:
-    twice the own request, the first doubling with at most `UNCHECKED` of the accepted risk, and the first doubling with
-    at most the least of `RISKS`. Doublings end at the longest request to try.
+    minutes. Requests longer than the job's own are left out. If the job's own request exceeds the accepted risk, three
+    doublings of it are added: the first doubling, the first with at most `UNCHECKED` of the accepted risk, and the
+    first with at most the least of `RISKS`. Doublings end at the longest request to try.
 
     >>> class Risk:
     ...     of, needed = staticmethod(lambda time: min(360 / time, 1)), staticmethod(lambda risk: round(360 / risk))
@@ -139,10 +141,10 @@ def work(alternative: Alternative) -> int:
 def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternative, ...]:
     """Return the alternatives with `pareto_best` and `advised` set. O(n^2).
 
-    The first alternative is the job of the question. The advised alternative ends earliest among the alternatives whose
-    risk of being cut is at most `risk`, or at most `UNCHECKED` of it if they request more work. If several end in the
-    same minute, the one with the least risk is advised. If no end is forecast, the first of them is advised. None is
-    advised if all exceed the risk, or if the risks are unknown.
+    The first alternative is the job of the question. An alternative is accepted if its risk of being cut is at most
+    `risk`, or at most `UNCHECKED` of it if the alternative requests more work than the job. Of the accepted
+    alternatives, the one that ends earliest is advised. If several end in the same minute, the one with the least risk
+    is advised. If no end is forecast, the first accepted one is advised. None is advised if none is accepted.
     """
     figures = [
         None if alternative.mean_end is None or alternative.cut is None else (alternative.mean_end, alternative.cut)
@@ -206,7 +208,7 @@ def hint(alternatives: Sequence[Alternative], log_age: int | None = None) -> str
 
 
 def _wait(choice: Alternative) -> int | None:
-    """Return the wait that is as likely exceeded as not, in seconds; else its mean; None without a forecast."""
+    """Return the median of the wait in seconds, or its mean if the median is unknown; None without a forecast."""
     if len(choice.starts_within) > 1 and all(low <= high for (_, low), (_, high) in pairwise(choice.starts_within)):
         median = wait_given(choice.starts_within, NOT_YET, 0.5)
         if median is not None:

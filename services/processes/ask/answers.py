@@ -19,10 +19,10 @@ log = logging.getLogger("shadowtime.ask")
 Result = TypeVar("Result")
 
 MAX_FOLLOWED = 16
-"""The number of runs whose state is held in memory. The state of other runs is loaded for each question."""
+"""The maximum number of runs whose state is kept in memory. The state of other runs is loaded for each question."""
 
 MAX_AT_ONCE = 64
-"""The number of questions that are answered at once, each with at most one connection to Redis. Others wait."""
+"""The maximum number of questions that are answered at once, each with at most one connection to Redis."""
 
 
 class _Seen(NamedTuple):
@@ -34,7 +34,7 @@ class _Seen(NamedTuple):
 
 
 class Answers:
-    """Answers from the state of one stage. Memory holds the states of the `followed` most recently queried runs."""
+    """Answers from the state of one stage. The states of the last `followed` runs that were queried stay in memory."""
 
     def __init__(
         self, stage: Stage, reader: RunReader, followed: int = MAX_FOLLOWED, words: WordReader | None = None
@@ -55,7 +55,8 @@ class Answers:
         Raises
         ------
         Unanswerable
-            If there is no such cluster or run, the run bounds no waits, or the machine is smaller than the job.
+            If there is no such cluster, run or name, the run bounds no waits on the asked side, or the machine is
+            smaller than the job.
         StoreError, SnapshotMismatch
             If the stored state cannot be read.
         """
@@ -65,7 +66,8 @@ class Answers:
     async def offers(self, question: OffersQuestion) -> Offers:
         """Return the bound of each cluster and queue in the question, the shortest wait first.
 
-        Raise `StoreError` or `SnapshotMismatch` if the stored state cannot be read.
+        Offers without a bound come last, each with the reason. Raise `StoreError` or `SnapshotMismatch` if the stored
+        state cannot be read.
         """
         offers = [await self._offer(asked) for asked in question.questions]
         return Offers(offers=tuple(sorted(offers, key=_wait)))
@@ -94,7 +96,7 @@ class Answers:
         return answer
 
     async def run_of(self, cluster: str, run: str | None) -> str:
-        """Return the run of a cluster to ask: the named one, or by default the first one of `_in_order`.
+        """Return the run to ask: `run`, or by default the followed run of the cluster, or else the latest run.
 
         Raise `Unanswerable` if there is no such cluster or run.
         """

@@ -58,7 +58,7 @@ class WaitingRow(NamedJob):
     )
     waits_for: str = Field(description="what it waits for, as in the answer about one job; or `starting`")
     gpu_type: str = Field(default="", description="the type of the GPUs that it waits for, if that is one type")
-    starts: StartOutlook | None = Field(description="when it starts")
+    starts: StartOutlook | None = Field(description="when it is expected to start; null if it starts now")
     why: str = Field(description="the reason in one sentence")
     site_reason: str = Field(default="", description="why it waits, as the site's own scheduler says; empty if unknown")
 
@@ -69,10 +69,10 @@ class RunningRow(NamedJob):
     processors: Count = Field(description="processors that it holds")
     started: Whole
     ran: Whole = Field(description="seconds that it has run, without its suspensions")
-    limit: Count | None = Field(description="seconds that it may run")
+    limit: Count | None = Field(description="seconds that it may run; null if unknown")
     expected_end: Whole | None = Field(description="when it ends as the policy expects; null if suspended or unknown")
     predicted: bool = Field(description="whether a prediction gives that end, not the limit")
-    used: float | None = Field(description="share of its limit that it has used")
+    used: float | None = Field(description="share of its limit that it has used; null without a limit")
     suspended: bool
 
 

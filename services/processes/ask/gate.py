@@ -41,7 +41,7 @@ class Portal(FrozenModel):
         for origin in origins:
             if re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+", origin) is None:
                 raise ValueError(f"expected an origin such as https://portal.example.org, found {origin!r:.100}")
-        return tuple(USUAL_PORT.sub(r"\1\2", origin.lower()) for origin in origins)  # as browsers write them
+        return tuple(USUAL_PORT.sub(r"\1\2", origin.lower()) for origin in origins)  # as browsers send them
 
 
 class VisitorAccess(FrozenModel):
@@ -118,11 +118,11 @@ class Gate:
         if kind.lower() != "bearer":
             return None
         wanted, known = _digest(token), None
-        for name, digest in self._tokens.items():  # all of them, so that the time reveals nothing
+        for name, digest in self._tokens.items():  # compare all, so that the time reveals no token
             if hmac.compare_digest(digest, wanted):
                 known = self.access.portals[name]
         if known is None:
-            raise Unanswerable(401, "this token is not known")
+            raise Unanswerable(401, "this token is not known; send the token of a portal in the header Authorization")
         return known
 
     def viewer(self, headers: Mapping[str, str], peer: str, user: str | None = None) -> Viewer:
@@ -149,7 +149,7 @@ class Gate:
             return Viewer(rule, user)
         if self.access.login_header is None:
             if self.access.sees != "all":
-                raise Unanswerable(401, "the token of a portal is missing")
+                raise Unanswerable(401, "the token of a portal is missing; send it as Authorization: Bearer TOKEN")
             return EVERYBODY
         if not self._trusted(peer):
             raise Unanswerable(403, "this page is behind the login of the site; ask through its proxy")

@@ -36,7 +36,7 @@ Reading = Callable[[Settings, str], AbstractAsyncContextManager[RedisReader]]
 async def advising(
     settings: Settings, read: Reading = reading, followed: int = MAX_FOLLOWED
 ) -> AsyncIterator[Advising]:
-    """Yield an adviser. `read` opens the states of each stage in Redis. Memory holds the states of `followed` runs."""
+    """Yield an adviser. `read` opens the states of a stage in Redis. `followed` runs of each stage stay in memory."""
     stages = {stage.name: stage for stage in STAGES}
     async with AsyncExitStack() as stack:
         readers = [await stack.enter_async_context(read(settings, name)) for name in ADVISE]
@@ -88,6 +88,6 @@ async def explain_once(settings: Settings, parameters: Mapping[str, object]) -> 
 
 @asynccontextmanager
 async def queues(settings: Settings) -> AsyncIterator[ClusterQueues]:
-    """Yield answers with the queues of clusters."""
+    """Yield an object that answers questions for the queue of a cluster."""
     async with answering_from(settings, EXPLAINED) as (reader, words):
         yield ClusterQueues(EXPLAINED, reader, words=words)

@@ -23,7 +23,7 @@ def document() -> dict[str, Any]:
         schemas |= schema.pop("$defs", {}) | {model.__name__: schema}
     problems = {
         "404": "There is no such cluster or run, or none yet.",
-        "409": "The run bounds no waits, or no run of the cluster does.",
+        "409": "The run bounds no waits, or not from this side, or no run of the cluster bounds waits.",
         "422": "A parameter is missing, unknown, malformed or out of range, or the machine is smaller than the job.",
         "503": "Redis cannot be used, or the state in it cannot be read.",
     }

@@ -1,4 +1,4 @@
-"""The question about the wait of a job that you could submit now, its answer, and the problem if there is none."""
+"""The question about the wait of a job that you could submit now, its answer, and the reason if it has no answer."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -40,7 +40,7 @@ OTHER_NAMES = {"partition": "queue", "account": "group"}
 LOG_AGE = "age in seconds of the log of a followed cluster; null for other runs"
 
 STALE = 120
-"""Age in seconds at which the log of a followed cluster is old."""
+"""Age in seconds above which the log of a followed cluster is old."""
 
 
 class Question(FrozenModel):
@@ -50,9 +50,9 @@ class Question(FrozenModel):
     processors: Processors = Field(description="processors that the job requests")
     requested_time: Request | None = Field(default=None, description="seconds that the job requests")
     queue: OwnWord | None = Field(default=None, description="queue that the job enters, by name or number")
-    user: OwnWord | None = Field(default=None, description="user who submits it, by name or number")
+    user: OwnWord | None = Field(default=None, description="user who submits the job, by name or number")
     pool: OwnWord | None = Field(
-        default=None, description="pool of nodes that it needs, by name; by default its queue's"
+        default=None, description="pool of nodes that the job needs, by name; by default the pool of its queue"
     )
     quantile: Share = Field(default=0.95, description="share of such jobs that shall wait no longer than the bound")
     confidence: Share = Field(
@@ -77,7 +77,7 @@ class Answer(FrozenModel):
     bounds: tuple[WaitBound, ...] = Field(description="one for each grouping, for the queue and for the whole cluster")
     outwaited: tuple[Count | None, ...] = Field(
         default=(),
-        description="for each bound, how many waiting jobs have waited longer than theirs; null if unknown",
+        description="for each bound, how many waiting jobs have waited longer than their bounds; null if unknown",
     )
     waiting: Count = Field(default=0, description="number of jobs that wait")
     ranges: tuple[WaitRanges, ...] = Field(
@@ -89,7 +89,8 @@ class Answer(FrozenModel):
 def log_age(opened: ClusterOpened, time: int) -> int | None:
     """Return the age in seconds of the log of a followed cluster, whose last event is at `time`; None for other runs.
 
-    A follower publishes at least a scheduling point after each picture. So the log is old only if it is down or lags.
+    A follower publishes at least a scheduling point after each poll. So the log is old only if the follower is down or
+    lags.
     """
     if opened.mode != "recorded" or opened.name != FOLLOWED:
         return None
@@ -117,11 +118,13 @@ class OffersQuestion(FrozenModel):
         min_length=1, max_length=MAX_OFFERS, description="the clusters, by name"
     )
     queue: tuple[OwnWord, ...] = Field(
-        default=(), max_length=MAX_OFFERS, description="queues in each cluster, by name or number; without one, any"
+        default=(),
+        max_length=MAX_OFFERS,
+        description="queues in each cluster, by name or number; by default the bound is for all queues together",
     )
     processors: Processors = Field(description="processors that the job requests")
     requested_time: Request | None = Field(default=None, description="seconds that the job requests")
-    user: OwnWord | None = Field(default=None, description="user who submits it, by name or number")
+    user: OwnWord | None = Field(default=None, description="user who submits the job, by name or number")
     quantile: Share = Field(default=0.95, description="share of such jobs that shall wait no longer than the bound")
     confidence: Share = Field(
         default=0.95,
@@ -147,10 +150,10 @@ class Offer(FrozenModel):
     """The bound on the wait of the job in one cluster and queue; if there is none, `reason` says why."""
 
     cluster: str = Field(description="the cluster, by name")
-    queue: Whole | str | None = Field(default=None, description="the queue, as asked for; null for any queue")
+    queue: Whole | str | None = Field(default=None, description="the queue, as in the question; null for all queues")
     run: str | None = Field(default=None, description="the run behind the bound")
-    time: Whole | None = Field(default=None, description="time of its last event, on the cluster's own time line")
-    bound: WaitBound | None = Field(default=None, description="the preferred bound: of the queue, then of the ensemble")
+    time: Whole | None = Field(default=None, description="time of the run's last event, in seconds of the log")
+    bound: WaitBound | None = Field(default=None, description="the bound, preferably of the queue and the ensemble")
     reason: str | None = Field(default=None, description="why there is no bound")
 
 
@@ -164,7 +167,7 @@ class Problem(FrozenModel):
     """The reason why there is no answer."""
 
     error: str = Field(description="one line for people")
-    parameter: str | None = Field(default=None, description="the parameter at fault, if it is one")
+    parameter: str | None = Field(default=None, description="the faulty parameter; null if no single one is")
 
 
 def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:

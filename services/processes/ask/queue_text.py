@@ -30,9 +30,9 @@ REASONS = {"site": "site", "capacity": "too big", "processors": "procs", "memory
 """Short names of the reasons of waits."""
 
 NARROW = 100
-"""Widths below this have shorter names, and one space between columns."""
+"""Tables of fewer columns of text than this have shorter names, and one space between their columns."""
 
-MEANING = "START: expected, from now on; 80 %: it starts between; 95 %: before"
+MEANING = "START from now: expected; 80 %: interval; 95 %: latest start"
 
 
 class TextColumn(NamedTuple):
@@ -108,7 +108,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def cut_apart(texts: Sequence[str], most: int) -> list[str]:
-    """Return texts of at most `most` characters. Where the ends of names would be alike, their middles are left out.
+    """Return the texts, cut at their ends to `most` characters. If this makes texts equal, their middles are cut.
 
     >>> cut_apart(["gpu_a100_40g", "gpu_a100_80g"], 9), cut_apart(["partition_1", "gpu"], 9)
     (['gpu_…_40g', 'gpu_…_80g'], ['partitio…', 'gpu'])

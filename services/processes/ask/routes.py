@@ -101,7 +101,7 @@ def _parameters(request: web.Request, model: type[FrozenModel]) -> dict[str, obj
     counts = Counter(name for name, _ in request.query.items())
     lists |= {other for other, name in OTHER_NAMES.items() if name in lists}
     if twice := [name for name, count in counts.items() if count > 1 and name not in lists]:
-        raise Unanswerable(422, "is given twice", twice[0])
+        raise Unanswerable(422, "is given twice; give one value", twice[0])
     return {name: request.query.getall(name) if name in lists else request.query[name] for name in counts}
 
 

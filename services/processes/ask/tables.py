@@ -44,7 +44,7 @@ def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
         lines.append(advice.note)
     caption = (
         f"*: ends earliest with a risk of at most {percent(question.risk, 'g')} of being cut (longer requests: half of "
-        "it); +: none ends as early with as small a risk. If no other job arrives; other sizes do the same work."
+        "it); +: none ends as early with as small a risk. Waits if no other job arrives. Other sizes do the same work."
     )
     return Group(*lines, alternatives_table(advice.alternatives, caption))
 
@@ -169,7 +169,7 @@ def _of(bound: WaitBound) -> str:
 
 
 def _stated(question: Question | OffersQuestion, bounds: Iterable[WaitBound]) -> str:
-    """Return what the bounds of an answer state. The confidence is left out if none of them has one."""
+    """Return the statement of the bounds of an answer. Its confidence is left out if no bound has one."""
     share, confidence = f"{question.quantile:.6g}", f"with confidence {question.confidence:g}"
     groupings = {bound.grouping for bound in bounds}
     if groupings and groupings.issubset(WITHOUT_CONFIDENCE):

@@ -18,7 +18,7 @@ from shadowtime.shared.text import sentences_of
 
 COLUMNS = 80
 MAX_SEARCHED = 8
-"""The number of latest runs of a cluster that are searched for a job if the question names no run."""
+"""The maximum number of runs that are searched for a job if the question names no run: the followed run, the latest."""
 
 
 class JobQuestion(FrozenModel):
@@ -35,7 +35,8 @@ class JobQuestion(FrozenModel):
         return text
 
     run: RunName | None = Field(
-        default=None, description="a run that knows the job; by default the followed run, or else the latest"
+        default=None,
+        description=f"a run that knows the job; by default {MAX_SEARCHED} runs are searched, the followed run first",
     )
 
 

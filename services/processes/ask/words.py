@@ -76,7 +76,7 @@ class JobPlace(NamedTuple):
 
 
 class ClusterWords:
-    """The names for the numbers of a run. A number without a stored name is shown itself.
+    """The names for the numbers of a run. A number without a stored name is its own name.
 
     >>> words = ClusterWords({"user:eve": b"3", "partition:gpu": b"1", "pool:gpu": b"1", "requeued:100000009": b"9"})
     >>> words.name("user", 3), words.name("user", 4), words.number("user", "eve", "user"), words.pool_of(1)
@@ -157,7 +157,7 @@ class ClusterWords:
     def number(self, kind: str, text: str | None, parameter: str) -> int | None:
         """Return the number for a name, or for a number as text; None for None. A name has precedence.
 
-        Raise `Unanswerable` if there is no such name. The error lists some names of this kind.
+        Raise `Unanswerable` if there is no such name. The error names `parameter`, and lists some names of this kind.
         """
         if text is None:
             return None
@@ -169,7 +169,7 @@ class ClusterWords:
             reason = f"{quote(text)}: expected a whole number; only runs that follow a cluster have names"
             raise Unanswerable(422, reason, parameter)
         known = among(text, sorted(self.numbers[kind]), most=MAX_LISTED)
-        raise Unanswerable(404, f"no {kind} {quote(text)} has had a job yet{known}", parameter)
+        raise Unanswerable(404, f"no {kind.replace('_', ' ')} {quote(text)} has had a job yet{known}", parameter)
 
     def numbered(self, kind: str, text: str, *, or_number: bool = False) -> int | None:
         """Return the number for a name, or, with `or_number`, for a number as text; None if it is neither."""

@@ -63,7 +63,7 @@ SEES_ALL = ContextVar("sees_all", default=True)
 def asked(advises: Advising, shadows: LiveShadows, names: WordReader | None = None) -> web.Application:
     """Return the web application below `/ask/`. Errors have the same form as those of `ask --serve`.
 
-    `names` reads the names of users. Users are shown to visitors who see all jobs.
+    `names` reads the names of users. Users are shown only to visitors who see all jobs.
     """
     reader = names or WordReader()
     in_turn = InTurn()

@@ -23,6 +23,7 @@ from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.shared.errors import ShadowtimeError, Unanswerable
 from shadowtime.shared.messages import FOLLOWED, run_name
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.streaming import silence_reason
 
 # The difference between two states of the page. A visitor applies it to the first state to get the second.
@@ -239,12 +240,16 @@ class LivePage:
 
         The newest followed run precedes all others: a shadow or a replay has jobs that do not wait in reality.
         """
-        cluster = request.query.get("cluster")
-        name = request.query.get("run", self.runs.followed() if cluster is None else run_name(cluster, FOLLOWED))
-        run = self.runs.chosen(name)
-        if run is None:
-            raise Unanswerable(404, "no such run is known" if name else "no run is known yet", "run" if name else None)
-        return run
+        cluster, named = request.query.get("cluster"), request.query.get("run")
+        followed = self.runs.followed() if cluster is None else run_name(cluster, FOLLOWED)
+        run = self.runs.chosen(followed if named is None else named)
+        if run is not None:
+            return run
+        if named is not None:
+            raise Unanswerable(404, f"no run {quote(named)} is known", "run")
+        if cluster is not None:
+            raise Unanswerable(404, f"no run that follows cluster {quote(cluster)} is known", "cluster")
+        raise Unanswerable(404, "no run is known yet")
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         if request.method == "HEAD" or request.transport is None:

@@ -99,7 +99,9 @@ def overview(view: LiveView, words: ClusterWords = NO_WORDS) -> dict[str, Any]:
 
 
 def names_in(state: Mapping[str, Any], words: ClusterWords) -> dict[str, dict[int, str]]:
-    """Return the ids of the jobs and the names of the users in the tables of a page, where these are not the numbers.
+    """Return the ids of the jobs whose id is not their number, and the names of the users, in the tables of a page.
+
+    Both are empty if the run has no names.
 
     >>> words = ClusterWords({"user:eve": b"3"})
     >>> names_in({"queue": {500000085: {"user": 3}, 7: {"user": None}}}, words)
@@ -121,14 +123,14 @@ def names_in(state: Mapping[str, Any], words: ClusterWords) -> dict[str, dict[in
 def queue(
     view: LiveView, start: int, sees: Sees = everything, words: ClusterWords = NO_WORDS
 ) -> dict[int, dict[str, Any]]:
-    """Return a page of the waiting jobs that are seen, from position `start` on."""
+    """Return up to `PAGE` of the waiting jobs that are seen, without the first `start`, by number."""
     placed = ((place, story) for place, story in enumerate(view.waiting(), 1) if sees(story))
     jobs = islice(placed, start, start + PAGE)
     return {other.job.job_number: _waiting(view, other, place, sees, words) for place, other in jobs}
 
 
 def running(view: LiveView, sees: Sees = everything) -> dict[int, dict[str, Any]]:
-    """Return the running jobs that are seen and are expected to end first."""
+    """Return up to `PAGE` running jobs that are seen: those that are expected to end first."""
     return {story.job.job_number: _running(view, story) for story in view.next_to_end(PAGE, sees)}
 
 
@@ -137,7 +139,7 @@ def _undrawn(count: int) -> str:
 
 
 def _waiting(view: LiveView, story: Story, place: int, sees: Sees, words: ClusterWords) -> dict[str, Any]:
-    """Return the row of a job that waits. `place` is left out where all jobs are seen: then it is that in the table."""
+    """Return the row of a waiting job, with its `place` in the queue unless all jobs are seen."""
     job, starts = story.job, view.starts(story)
     placed = {} if sees is everything else {"place": place}
     return placed | {
@@ -203,7 +205,7 @@ def _covered(view: LiveView, grouping: str) -> dict[str, Any]:
 
 
 def _doubt(view: LiveView, bound: WaitBound) -> dict[str, Any] | None:
-    """Return how many waiting jobs have outwaited their upper bounds; None without such a bound or such jobs."""
+    """Return how many waiting jobs have waited longer than their bounds; None without a bound or waiting jobs."""
     if bound.bound is None or view.closed:
         return None
     covered = view.coverage.get((bound.grouping, None))

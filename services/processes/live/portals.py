@@ -24,7 +24,7 @@ class PortalQueue(FrozenModel):
 
     cluster: str
     run: str
-    time: Whole = Field(description="of the last event of the log, in Unix seconds")
+    time: Whole = Field(description="time of the last event of the log, in Unix seconds")
     rows: tuple[QueueRow, ...]
     more: bool = Field(description="whether there are more rows; `skip` leaves out the first ones")
 
@@ -34,14 +34,17 @@ class ExpectedAnswer(FrozenModel):
 
     cluster: str
     run: str
-    time: Whole = Field(description="of the last event of the log, in Unix seconds")
+    time: Whole = Field(description="time of the last event of the log, in Unix seconds")
     job: QueueRow
 
 
 def queue_answer(
     view: LiveView, run: str, words: ClusterWords, sees: Sees, user: str | None = None, skip: int = 0
 ) -> PortalQueue:
-    """Return the rows of a run, of all users that are seen or of one. A user without jobs has no rows."""
+    """Return up to `MAX_ROWS` rows of the jobs of a run that are seen, without the first `skip`.
+
+    With `user`, only the jobs of this user have rows. A user without known jobs has none.
+    """
     if user is None:
         rows = queue_rows(view, words, sees)
     else:
@@ -78,7 +81,10 @@ def expected_answer(view: LiveView, run: str, words: ClusterWords, sees: Sees, j
 
 
 def allowed_origin(gate: Gate, request: web.Request) -> dict[str, str]:
-    """Return the headers with which a browser shows an answer to the page that asked; empty if it may not."""
+    """Return the headers with which a browser lets the page that asked read an answer, if its origin is allowed.
+
+    For another origin, they have only `Vary`. They are empty if the request has no origin.
+    """
     origin = request.headers.get("Origin")
     if origin is None:
         return {}

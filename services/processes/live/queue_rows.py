@@ -13,7 +13,7 @@ from shadowtime.shared.messages import FrozenModel, StartOutlook, Whole, moment
 from shadowtime.shared.text import NamesJob, start_in
 
 Sees = Callable[[Story], bool]
-"""Whether a visitor sees a job."""
+"""Function of a job's story that returns whether a visitor sees the job."""
 
 
 def everything(story: Story) -> bool:
@@ -29,21 +29,21 @@ class QueueRow(FrozenModel):
     partition: str = Field(description="its partition; empty if unknown")
     state: str = Field(description="waiting, running or suspended")
     processors: Whole
-    limit: Whole | None = Field(description="seconds that it may run")
+    limit: Whole | None = Field(description="seconds that it may run; null if unknown")
     since: Whole = Field(description="when it began to wait")
     waited: Whole = Field(description="seconds that it has waited, or waited before its start")
-    starts: StartOutlook | None = Field(default=None, description="of a waiting job: when it starts")
+    starts: StartOutlook | None = Field(default=None, description="of a waiting job: its expected start")
     text: str = Field(default="", description="of a waiting job: its start in words")
     reason: str = Field(default="", description="of a waiting job: why it waits")
     site_reason: str = Field(default="", description="of a waiting job: why it waits, as the site's scheduler says")
-    started: Whole | None = Field(default=None, description="of a running job")
-    end: Whole | None = Field(default=None, description="of a running job: when it is expected to end")
+    started: Whole | None = Field(default=None, description="of a running job: when it started")
+    end: Whole | None = Field(default=None, description="of a running job: its expected end; null if unknown")
     predicted: bool = Field(default=False, description="whether a prediction gives that end, not the limit")
     used: float | None = Field(default=None, description="of a running job: share of its limit that it has run")
 
 
 def queue_row(view: LiveView, story: Story, words: ClusterWords, sees: Sees = everything) -> QueueRow:
-    """Return the row of a job that waits or runs. Its start is that of every other answer (`expected_start`).
+    """Return the row of a job that waits or runs. Its expected start is the same as in all other answers.
 
     The reason names no job that is not seen.
     """

@@ -115,7 +115,7 @@ class LiveView(Stories):
         return map(self.stories.__getitem__, self.jobs.running)
 
     def head(self) -> Head | None:
-        """Return the head of the queue, and its expected start; None if unknown."""
+        """Return the head of the queue with its expected start; None if no job waits, or the head is unknown."""
         may_start = (number for number, job in self.jobs.waiting.items() if not job.blocked)
         number = next((candidate for candidate in may_start if self.in_order or candidate == self.named_head), None)
         if number is None:
@@ -125,7 +125,7 @@ class LiveView(Stories):
         return Head(story, None if starts is None else starts.expected)
 
     def next_to_end(self, count: int, sees: Callable[[Story], bool]) -> list[Story]:
-        """Return the running jobs that are seen and are expected to end first."""
+        """Return up to `count` running jobs that are seen: those that are expected to end first, in this order."""
         return nsmallest(count, filter(sees, self.running()), key=lambda job: now_or_later(job, self.time))
 
     def planned(self, head: Head | None) -> list[Planned]:

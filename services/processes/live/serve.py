@@ -28,7 +28,7 @@ log = logging.getLogger("shadowtime.live")
 
 
 FOLLOWED = 4
-"""The number of runs whose state is held for advice. The state of other runs is loaded for each question."""
+"""The maximum number of runs whose state is kept for advice. That of other runs is loaded for each question."""
 
 LOOK_SECONDS = 15.0
 """Seconds between two polls for shadows while there are visitors."""

@@ -54,7 +54,7 @@ class Bounded(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """The expected end of a running job, as a second of the log. It is not `predicted` if only the limit is left."""
+    """The expected end of a running job, as a second of the log. Unless it is `predicted`, the limit gives the end."""
 
     end: int
     predicted: bool
@@ -79,7 +79,7 @@ class Story:
 
     def __init__(self, envelope: Envelope, job: JobSubmitted) -> None:
         self.job = self.submitted = job
-        """The job as it is now, and as it was submitted."""
+        """The present version of the job, and the version that was submitted."""
         self.run_time: float | None = None
         self._histogram: Floats | None = None
         if envelope.run_time is not None and envelope.run_time.observations:
@@ -142,7 +142,7 @@ class Story:
         self.overtaken_by = time, number
 
     def note(self, time: int, sentence: str) -> None:
-        """Record a decision about the job."""
+        """Record a decision about the job, or a change of it."""
         if self.notes is None:
             self.notes = deque(maxlen=NOTES)
         self.notes.append((time, sentence))
@@ -173,7 +173,7 @@ class Story:
         self.ended, self._histogram = ended, None
 
     def expected_end(self, now: int) -> Expected | None:
-        """Return the expected end; None if the job does not run now, or its end is unknown."""
+        """Return the expected end; None before the start, during a suspension, or if the end is unknown."""
         if self.started is None or self.suspended:
             return None
         began = moment(self.started) + self.lost
@@ -207,7 +207,7 @@ SHOWN = 12
 
 
 class Trust:
-    """The active drift alarms of the scoreboard. The scoreboard watches a bounded number of shares.
+    """The active drift alarms of the scoreboard. They are few: the scoreboard bounds their number.
 
     >>> trust = Trust()
     >>> trust.take_in([Drift(of="run_time", what="twice", scope="user", number=7, since=86400, share=0.4, most=0.2)])
@@ -238,7 +238,7 @@ class Trust:
         return min((record.since for record in self.of(job, of, what)), default=None)
 
     def marks(self, story: Story) -> dict[str, int]:
-        """Return the shown predictions of a job that have alarms, each with the second since which it has one."""
+        """Return the shown predictions of a job that have alarms, each with the second at which its alarm began."""
         known = [entry.grouping for entry in story.bounds if entry.bound is not None]
         named = "ensemble" if "ensemble" in known else known[0] if known else ""
         statistics = {

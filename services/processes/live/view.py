@@ -18,7 +18,10 @@ LIVE = Stage("live", SCORES, "", LiveView)
 
 
 class LiveRuns:
-    """The remembered runs. The run with the latest event comes last. `version` counts events and changes of shadows."""
+    """The remembered runs. The run with the latest event comes last.
+
+    `version` counts events and changes of shadows. `behind` has the number of unread messages, by partition.
+    """
 
     def __init__(self) -> None:
         self.version = 0
@@ -76,7 +79,7 @@ class LiveRuns:
         del self._opened[name]
 
     def names(self) -> list[str]:
-        """Return the names of the runs: open runs, open shadows, closed runs. The latest opened of each come first.
+        """Return the names of open runs, open shadows, closed runs, closed shadows, the latest opened of each first.
 
         A shadow is opened after the cluster that it shadows, but is not the one to show first.
         """

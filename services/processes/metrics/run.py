@@ -79,7 +79,7 @@ def session(
 
     A password without a user is a bearer token. `patience` is the timeout of a request in seconds.
 
-    Raise `SettingsError` if the token is malformed, or `ca_file` holds no certificate authority.
+    Raise `SettingsError` if the token is malformed, or `ca_file` is not a certificate authority (PEM).
     """
     secret = None if password is None else password.get_secret_value()
     if username is None and secret is not None:
@@ -93,7 +93,7 @@ def session(
     try:
         authority = ssl.create_default_context(cafile=ca_file)
     except OSError as error:
-        raise SettingsError(f"{ca_file}: expected the certificate authority for {url}: {error}") from None
+        raise SettingsError(f"{ca_file} is not a certificate authority (PEM) for {url}: {error}") from None
 
     return aiohttp.ClientSession(
         url.rstrip("/") + "/",

@@ -48,7 +48,7 @@ class LogReader:
                 consumer.pause(tp)  # else it keeps fetching, which delays its other requests
 
     async def first_since(self, topic: str, partition: int, since: int) -> int:
-        """Return the offset of the first record stored at Unix second `since` or later; the end if there is none.
+        """Return the offset of the first record with a timestamp of Unix second `since` or later; the end without one.
 
         Raise `KafkaError` if Kafka does not answer.
         """
@@ -84,7 +84,8 @@ async def read_log(
 ) -> AsyncIterator[Any]:
     """Yield the records of a partition from offset `start` up to `stop` (the present end if None).
 
-    With `since`, records that were stored before this Unix second are left out.
+    With `since`, begin at the first record with a timestamp of this Unix second or later. Raise `KafkaError` if Kafka
+    cannot deliver the records.
     """
     reading = LogReader(settings)
     try:

@@ -229,7 +229,9 @@ class RecordBatches:
                 raise UnreadableBatch(f"its batch is cut off after {len(self._stored) - begin} bytes")
             batch = _Batch(self._stored[begin:end])
             if batch.next_offset <= self.position:
-                raise UnreadableBatch(f"its batch ends before offset {batch.next_offset}; expected {self.position}")
+                raise UnreadableBatch(
+                    f"its batch ends before offset {batch.next_offset}; expected records from {self.position} on"
+                )
         except Exception as error:
             self._at = len(self._stored)  # later batches are fetched again, from the next offset on
             return _Damaged(self.position, error)

@@ -167,7 +167,7 @@ _SHARED: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, RunClients]] = W
 
 
 def shared(settings: Settings) -> RunClients:
-    """Return the clients that replays under these settings share, not yet started."""
+    """Return the clients that replays under these settings share in the running event loop. `start` them before use."""
     of_loop = _SHARED.setdefault(asyncio.get_running_loop(), {})
     name = repr(settings)
     if name not in of_loop or of_loop[name].broken:

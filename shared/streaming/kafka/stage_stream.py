@@ -83,7 +83,7 @@ class KafkaStream:
         except FINAL as error:
             raise MessageRejected(f"Kafka rejected an output of the run for good: {reason_of(error)}") from error
         except FAILURES as error:
-            raise BusError(f"Kafka accepted no outputs: {reason_of(error)}") from error
+            raise BusError(f"Kafka did not confirm all outputs: {reason_of(error)}") from error
 
     async def _deliver_alone(self, partition: int, key: bytes, messages: Sequence[Dated]) -> None:
         """Deliver each message in a batch of its own, by a separate producer: a refusal does not affect other runs."""
@@ -102,7 +102,8 @@ class KafkaStream:
     async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
         """Deliver records to the dead letters, with their origin and the reason in the headers.
 
-        A record that Kafka refuses is delivered without its body; the headers have the size of the body.
+        A body is cut to `max_message_bytes`. A record that Kafka refuses is delivered without its body. The headers
+        have the full size of the body.
 
         Raise `BusError` if Kafka cannot be used.
         """
@@ -118,9 +119,9 @@ class KafkaStream:
                     await (await self._send_letter(record, reason, b""))
         except RENEWED as error:
             await self._renew(sender)
-            raise BusError(f"Kafka accepted no dead letters: {reason_of(error)}") from error
+            raise BusError(f"Kafka did not confirm all dead letters: {reason_of(error)}") from error
         except FAILURES as error:
-            raise BusError(f"Kafka accepted no dead letters: {reason_of(error)}") from error
+            raise BusError(f"Kafka did not confirm all dead letters: {reason_of(error)}") from error
 
     async def replay(self, partition: int, start: int, stop: int | None) -> AsyncGenerator[Sequence[Record], None]:
         """Yield the records of the stage's input from offset `start` up to `stop` (the present end if None), in parts.

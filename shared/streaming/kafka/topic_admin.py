@@ -52,7 +52,10 @@ async def prepare_topics(settings: Settings) -> int:
 
 
 async def keep_topics(settings: Settings) -> None:
-    """Set the retention of all existing topics to `retention_hours`. Raise the same errors as `prepare_topics`."""
+    """Give all existing topics the configuration of new ones, with the retention `retention_hours`.
+
+    Raise the same errors as `prepare_topics`.
+    """
 
     async def alter(admin: AIOKafkaAdminClient) -> int:
         kinds = [

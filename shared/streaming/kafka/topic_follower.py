@@ -86,7 +86,7 @@ class KafkaFollower:
         places = frozenset(self._consumer.assignment())
         if places != self._places:
             self._places, self._began = places, time.time()
-        # while records wait here, nothing is asked of Kafka
+        # while records wait here, aiokafka sends no request, so the time since the last answer means nothing
         self.silence = 0.0 if fetched else seconds_since_answer(self._consumer, places, self._began)
         return [record for records in fetched.values() for record in records]
 
@@ -99,7 +99,7 @@ class KafkaFollower:
             return []
 
     def behind(self, tp: TopicPartition, offset: int) -> int:
-        """Return the known number of records in a partition from an offset on; 0 if it was taken away meanwhile."""
+        """Return the known number of records in a partition from an offset on; 0 if the partition is not assigned."""
         end = self._consumer.highwater(tp) if tp in self._consumer.assignment() else None
         return max(0, (end or 0) - offset)
 
@@ -176,7 +176,7 @@ class GroupFollower(KafkaFollower):
         return known
 
     async def commit(self, offsets: Offsets) -> None:
-        """Commit these offsets. Partitions that this member no longer owns are left out."""
+        """Commit these offsets, but not of partitions that this member no longer owns. Only log an error of Kafka."""
         owned = {tp: offset for tp, offset in offsets.items() if tp in self._consumer.assignment()}
         try:
             if owned:
@@ -185,7 +185,7 @@ class GroupFollower(KafkaFollower):
             log.warning("%s: the position cannot be stored: %s", self._topic, reason_of(error))
 
     async def go_back(self) -> None:
-        """Go back to the committed offsets."""
+        """Go back to the committed offsets; to the beginning of a partition without one. Raise the errors of Kafka."""
         for tp in self._consumer.assignment():
             committed = await self._consumer.committed(tp)
             if tp not in self._consumer.assignment():

@@ -378,7 +378,7 @@ class RedisStore:
         """Return the script's answer to each call, or the error with which it ended."""
         pipeline = self._client.pipeline(transaction=False)
         for call in calls:
-            pipeline.execute_command("EVALSHA", self._script, *call)  # a cluster's pipeline has no other way
+            pipeline.execute_command("EVALSHA", self._script, *call)  # a cluster's pipeline runs no script objects
         answers: list[Any] = await pipeline.execute(raise_on_error=False)
         if any(isinstance(answer, ReadOnlyError) for answer in answers) or (
             isinstance(self._client, RedisCluster) and any(isinstance(answer, Disconnected) for answer in answers)
@@ -423,15 +423,15 @@ class RedisStore:
                 await self._ask(self._client.srem(self._key(partition, "partition"), run))
 
     async def read_model(self, run: str) -> dict[str, bytes]:
-        """Return the read model of a run: the latest prediction for each of its live jobs."""
+        """Return the read model of a run, by field; `job:7` has the output for the live job 7."""
         fields = await self._ask(self._client.hgetall(self._key(run, "read-model")))
         return {name.decode(): value for name, value in fields.items()}
 
     async def claim(self, run: str, owner: bytes, seconds: int) -> bytes:
-        """Claim a run for `seconds`, and return its owner: `owner`, unless another one has claimed it before.
+        """Claim a run for `seconds`, and return its owner: `owner`, unless another owner has claimed it before.
 
-        An owner that claims again keeps the run. The claim only keeps processes apart that would otherwise hinder each
-        other; transactions are safe without it.
+        An owner that claims again extends its claim. Claims only prevent two processes from doing the same work;
+        transactions are safe without them.
         """
         key = self._key(run, "owner")
         _, _, holder = await self._at_once(
@@ -447,7 +447,7 @@ class RedisStore:
         return holder
 
     async def release(self, run: str, owner: bytes) -> None:
-        """Give up a claim, if it is still held."""
+        """Give up the claim of `owner` to a run. Another owner's claim remains."""
         key = self._key(run, "owner")
         if await self._ask(self._client.hget(key, "process")) == owner:
             await self._ask(self._client.delete(key))

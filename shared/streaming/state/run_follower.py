@@ -102,7 +102,7 @@ class RedisReader(RedisStore):
         return names_in(key.removeprefix(prefix) for key in await self._ask(scan()))
 
     async def read_words(self, run: str) -> dict[str, bytes]:
-        """Return the read model of a run without the fields of jobs. There may be a million of these."""
+        """Return the read model of a run without the fields of jobs, of which there may be a million."""
 
         async def scan() -> dict[str, bytes]:
             key = self._key(run, "read-model")

@@ -215,7 +215,7 @@ class Connections:
                 taken.close()
 
     async def reap_idle(self) -> None:
-        """Close overdue connections, for ever."""
+        """Close overdue connections, for ever, and raise a lowered limit of connections again, one at a time."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(SWEEP_SECONDS)

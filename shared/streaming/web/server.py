@@ -71,7 +71,7 @@ async def listening(
         Further names to which the server answers. It always answers to localhost, the loopback's addresses, `host`, and
         the address to which a connection was made.
     cancelling
-        Whether a handler is cancelled at once when its visitor leaves.
+        Whether a handler is cancelled at once when its client disconnects.
     bodies
         Paths of the pages that accept a body.
 
@@ -115,7 +115,7 @@ async def listening(
 
 
 async def require_port(host: str, port: int) -> None:
-    """Raise `SettingsError` if a server could not listen there now."""
+    """Raise `SettingsError` if no server could listen at `host` and `port` now."""
     for listener in await _listeners(host, port):
         listener.close()
 

@@ -70,6 +70,8 @@ class WorkerContext:
         The number of partitions of each topic.
     clock
         Returns seconds; only differences count.
+    sleep
+        Pauses the caller for a number of seconds.
     """
 
     stage: Stage

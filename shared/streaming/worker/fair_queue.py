@@ -14,7 +14,7 @@ MAX_IDLE = 10_000
 
 
 NEW_KEYS = None
-"""The key of the turns that all strangers share."""
+"""The key of the turns that all strangers share; see `FairQueue`."""
 
 NO_KEY = b""
 """The key of items without one."""
@@ -84,7 +84,8 @@ class FairQueue(Generic[Item]):
     `TURN_SECONDS`, or `SHORT_TURN_SECONDS` if other keys are at work. A key is costly while one of its items takes
     longer than `COSTLY_SECONDS`, and for some turns after that. A turn of a costly key has one item. After such a turn
     all costly keys pause, if other keys are at work. The pause after c seconds of work has c² / (2 `BEHIND_SECONDS`) -
-    c seconds. So an item that arrives at any time waits `BEHIND_SECONDS` on average, however many keys are costly.
+    c seconds. So an item that arrives at any time waits `BEHIND_SECONDS` on average, however many keys are costly. A
+    pause that would leave costly keys less than `LEAST_SHARE` of the time is shorter.
 
     Parameters
     ----------
@@ -201,8 +202,9 @@ class FairQueue(Generic[Item]):
         return [waiting[0][0] for key, waiting in self._waiting.items() if waiting and not self.is_costly(key)]
 
     def take(self, most: int, most_bytes: int) -> tuple[bytes | None, Sequence[Item]]:
-        """Return the key whose turn it is and its next items, at least one. The turn lasts until `charge`.
+        """Return the key whose turn it is and its next items. The turn lasts until `charge`.
 
+        There are at most `most` items, of at most `most_bytes` in all, but at least one item.
         The key of a turn of strangers is `NEW_KEYS`. If only costly keys wait, one of them has its turn, even before
         `pause` has passed.
 

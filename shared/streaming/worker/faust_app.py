@@ -33,7 +33,7 @@ log = logging.getLogger("shadowtime.runner")
 def run_stage(stage: Stage, settings: Settings) -> None:
     """Run a worker of one stage until SIGTERM or SIGINT; then stop it cleanly."""
     asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
-    with tempfile.TemporaryDirectory(prefix=f"shadowtime-{stage.name}-") as folder:  # faust wants one; nothing is kept
+    with tempfile.TemporaryDirectory(prefix=f"shadowtime-{stage.name}-") as folder:  # faust needs it; nothing is kept
         _run(build_app(stage, settings, Path(folder)))
 
 
@@ -42,7 +42,7 @@ STOP_SECONDS = 40.0
 
 
 class BoundedWorker(faust.Worker):
-    """A worker that ends within `STOP_SECONDS` of its stop. faust waits without a limit for a Kafka that is gone."""
+    """A worker that ends within `STOP_SECONDS` of its stop. faust waits without a limit for a Kafka that is down."""
 
     async def stop(self) -> None:
         """Stop everything, and end the process if that takes too long: its watchdog is one of the stopped tasks."""

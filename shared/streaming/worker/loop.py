@@ -45,8 +45,8 @@ WAITING, WAITING_BYTES = 20_000, 64_000_000
 """The maximum numbers of records, and of their bytes, that wait for a turn. Beyond them, faust hands over no more."""
 
 WAITING_EACH = WAITING // 2, 20, 1
-"""The maximum number of waiting records of a run while less than half, less than three quarters, or more is used of
-`WAITING` or `WAITING_BYTES`. Further records are left in the log, so that no run uses up the limit of the others."""
+"""The maximum number of waiting records of a run: while less than half of `WAITING` and `WAITING_BYTES` is used, while
+less than three quarters is used, and beyond. Further records are left in the log, for the sake of other runs."""
 
 LEFT_SECONDS = 1.0
 """Seconds until records in the log are read again after Kafka failed."""

@@ -119,7 +119,7 @@ def memory_limit(groups: str | None = None, mounted: Path = CGROUPS) -> int:
     Parameters
     ----------
     groups
-        The content of `/proc/self/cgroup`.
+        The content of `/proc/self/cgroup`; None to read that file.
     mounted
         The folder of the control groups, of version 1 or 2.
     """

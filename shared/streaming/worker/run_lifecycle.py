@@ -29,8 +29,8 @@ MAX_ATTEMPTS = 5
 """The number of processes that may end while they work on a run's next event. Then the run fails."""
 
 SUSPECT = 2
-"""The number of such processes after which a run is a suspect of ending them. Suspects are handled one at a time, with
-no other run in memory, to find the cause."""
+"""A run is suspected of ending processes if this many have begun with its next event. Suspects are handled one at a
+time, with no other run in memory, to find the cause."""
 
 MAX_FAILURES = 10
 """The maximum number of failed events of a run: each of them must be undone."""
@@ -92,7 +92,7 @@ class RunLifecycle:
         return begun
 
     async def withdraw(self, run: Run) -> None:
-        """Stop counting this process, unless it has committed: it restored the run, and no event was new."""
+        """Stop counting this process as one that works on a run, because no event was new, unless it has committed."""
         if run.name in self._committer.attempted:
             await self._store.withdraw_attempt(run.name)
             self._committer.attempted.discard(run.name)
@@ -201,7 +201,10 @@ class RunLifecycle:
             log.exception("the last outputs of run %s cannot be delivered", quote(run.name))
 
     async def advance(self, run: Run, work: Sequence[Work]) -> int:
-        """Handle a slice of a run's events, and begin to commit it. Return the number of handled events."""
+        """Handle a slice of a run's events, and begin to commit it.
+
+        Return the number of handled events. It is 0 if an event before them is missing, or the run is quarantined.
+        """
         last = run.state.sequence
         old = next((at for at, (_, envelope) in enumerate(work) if envelope.sequence > last), len(work))
         if old:
@@ -273,7 +276,7 @@ class RunLifecycle:
             return None
         try:
             memory, storing, _ = self.stage.price(envelope.event)
-        except SettingsError:  # the stage rejects it
+        except SettingsError:  # the stage itself rejects the event
             return None
         if memory + storing <= self._memory_for_runs:
             return None

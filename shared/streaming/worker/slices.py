@@ -14,8 +14,7 @@ from shadowtime.shared.streaming.protocols import Record
 Work = tuple[Record, Envelope]
 
 SLICE_SECONDS = 0.1
-"""Seconds after which a slice ends, behind its current event: other runs get their turn, and the work so far is kept.
-"""
+"""Seconds after which a slice ends, behind its current event, so that other runs get their turn."""
 
 LARGE_BYTES = 400_000
 """Bytes of inputs and outputs above which a slice is committed before the next is computed, to bound memory."""
@@ -26,9 +25,10 @@ SLICE_BYTES = 4_000_000
 
 @dataclass
 class Effort:
-    """The stage's own work on events: seconds of all of them, and of the one that took longest.
+    """The stage's own work on events, in seconds.
 
-    `busy` and `longest` are processor time without garbage collection, so that no run is blamed for its neighbours.
+    `seconds` is the elapsed time of all events, `busy` their processor time, and `longest` that of the longest event.
+    Garbage collections do not count as processor time, because other runs may have caused them.
     """
 
     seconds: float = 0.0
@@ -44,7 +44,11 @@ class Effort:
 
 @dataclass
 class Slice:
-    """The effects of consecutive events of a run. `started` is the run's sequence before these events."""
+    """The effects of consecutive events of a run. `started` is the run's sequence before these events.
+
+    `refused` has the events that the stage rejected, with the reasons. `undone` states whether the last event was
+    undone, and `stored` whether the slice is in Redis. Other fields are as in `Transaction`.
+    """
 
     started: int
     done: int = 0
@@ -167,6 +171,8 @@ def push_slice(
         The slice to which each event is added as soon as it is handled.
     max_output_bytes
         A larger output spoils the run, as an error in the stage does.
+    seconds
+        Elapsed seconds by `clock` after which no further event is pushed.
 
     Raise `SnapshotMismatch` if the run is spoiled already.
     """

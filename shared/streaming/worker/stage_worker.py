@@ -51,7 +51,8 @@ SUMMARIES_AT_ONCE = 200
 """The maximum number of runs that one request to the store asks about."""
 
 LOADED_AT_ONCE = 16
-"""The maximum number of runs that are loaded at once. Between such groups, runs are evicted if memory is short."""
+"""The maximum number of runs that are loaded at once. Before the next runs are loaded, runs are evicted if memory is
+short."""
 
 RELIEF_SECONDS, LOADING_SECONDS = 0.5, 0.05
 """Minimum seconds between two measurements of the memory: after records are handled, and before runs are loaded. Each
@@ -96,7 +97,7 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
     if (home := partition_of(envelope.run, partitions)) != record.partition:
         raise AdmissionError(f"run {quote(envelope.run)} belongs to partition {home}, not {record.partition}")
     if (intrusion := stage.forged_field(envelope)) is not None:
-        raise AdmissionError(f"{intrusion!r} must not be set before stage {stage.name}")
+        raise AdmissionError(f"the message has {intrusion!r}, which only stage {stage.name} or a later one may add")
     return envelope
 
 
@@ -135,7 +136,7 @@ class RecordProcessor:
     Parameters
     ----------
     catching_up
-        Whether the next worker that takes the partition of a new run must read the rest of the run's log.
+        Whether this is a rebuild: the next owner of a run that is loaded here must read the rest of the run's log.
     """
 
     def __init__(
@@ -529,7 +530,9 @@ class RecordProcessor:
             work = [(record, envelope) for record, envelope in read if isinstance(envelope, Envelope)]
             while work and run.quarantined is None:
                 done = await self._advance(run, work)
-                work = work[max(done, 1) :]  # skip an event that is too early: it is a dead letter already
+                if run.failure is None:  # else the same event quarantines the run
+                    done = max(done, 1)  # skip an event that is too early: it is a dead letter already
+                work = work[done:]
 
     def _log(self, partition: int) -> PartitionLog:
         return self._logs.setdefault(partition, PartitionLog())
@@ -548,7 +551,7 @@ class StageWorker:
     Parameters
     ----------
     catching_up
-        Whether the next worker that takes the partition of a new run must read the rest of the run's log.
+        Whether this is a rebuild: the next owner of a run that is loaded here must read the rest of the run's log.
     """
 
     def __init__(self, context: WorkerContext, *, catching_up: bool = False) -> None:

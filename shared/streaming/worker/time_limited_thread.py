@@ -29,8 +29,9 @@ class TimeLimitedThread:
     Parameters
     ----------
     seconds
-        The limit of processor time, so that a stopped machine does not count. Beyond it, `TimeLimitExceeded` is raised
-        in the work. Work that does not end within `GRACE_SECONDS` is abandoned; the next work has a new thread.
+        The limit of the work's processor time, which does not pass while the machine is stopped. Beyond it,
+        `TimeLimitExceeded` is raised in the work. Work that does not end within `GRACE_SECONDS` is abandoned; the next
+        work has a new thread.
     """
 
     def __init__(self, name: str, seconds: float) -> None:

@@ -187,15 +187,27 @@ def test_bounds_are_scored_only_where_that_is_known() -> None:
         ),
         (
             JobExpected(time=9, job_number=2, start=20, happened=3),
-            "job 2 expected at 3, reported at 9; its wait began at 4",
+            "job 2 expected at 3: expected a time from 4, when its wait began, to 9, when this was reported",
         ),
         (JobSuspended(time=9, job_number=2), "job 2, suspended at 9, still waits"),
         (JobResumed(time=9, job_number=1), "job 1, resumed at 9, was not suspended"),
         (JobSuspended(time=9, job_number=3), "job 3, suspended at 9, has been suspended since 5"),
-        (started(9, 2, 8, happened=3), "job 2 started at 3, reported at 9; its wait began at 4"),
-        (started(9, 2, 8, happened=10), "job 2 started at 10, reported at 9; its wait began at 4"),
-        (JobResumed(time=9, job_number=3, happened=4), "job 3 resumed at 4, reported at 9; it was suspended at 5"),
-        (submitted(9, 8, 1, eligible_time=10), "job 8 submitted at 9 has a later eligible time, 10"),
+        (
+            started(9, 2, 8, happened=3),
+            "job 2 started at 3: expected a time from 4, when its wait began, to 9, when this was reported",
+        ),
+        (
+            started(9, 2, 8, happened=10),
+            "job 2 started at 10: expected a time from 4, when its wait began, to 9, when this was reported",
+        ),
+        (
+            JobResumed(time=9, job_number=3, happened=4),
+            "job 3 resumed at 4: expected a time from 5, when it was suspended, to 9, when this was reported",
+        ),
+        (
+            submitted(9, 8, 1, eligible_time=10),
+            "job 8 has the eligible time 10; expected no later time than its submission at 9",
+        ),
     ],
 )
 def test_what_contradicts_the_log_is_rejected_by_the_first_stage(event: Event, reason: str) -> None:

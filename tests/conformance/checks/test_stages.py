@@ -201,7 +201,7 @@ def test_a_rejected_event_keeps_its_reason_and_leaves_all_stages_agreed(log: lis
         ({"policy": "glass"}, "unknown policy 'glass'; known: "),
         (
             {"policy": "cautious"},
-            "policy 'cautious' is a short name, but a run needs the SPEC that it stands for (see ",
+            "policy 'cautious' is a short name, but a run needs a full SPEC; `shadowtime list policies cautious` ",
         ),
         (
             {"policy": "easy:depth=3"},

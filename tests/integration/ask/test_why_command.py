@@ -38,4 +38,4 @@ def test_by_command_line(redis_server: Redis) -> None:
     assert missing.returncode != 0
     assert "--job: job 77 is unknown; run 'why/run': 2 wait (2, 3), 1 run (1)" in " ".join(missing.stderr.split())
     wrong = command(redis_server, "--cluster=why", "--job=3", "--processors=4")
-    assert "--processors is about a new job, and --job about another" in " ".join(wrong.stderr.split())
+    assert "--processors is about a new job, and --job about an existing job" in " ".join(wrong.stderr.split())

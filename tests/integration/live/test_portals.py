@@ -181,8 +181,8 @@ def test_a_followed_cluster_answers_before_newer_shadows_and_replays(log: list[E
     [
         ("/expected", 422, "job: is missing"),
         ("/expected?job=x", 404, "neither waits nor runs"),
-        ("/queue?run=other", 404, "no such run"),
-        ("/queue?cluster=other", 404, "no such run"),
+        ("/queue?run=other", 404, "run: no run 'other' is known"),
+        ("/queue?cluster=other", 404, "cluster: no run that follows cluster 'other' is known"),
     ],
 )
 def test_a_question_without_an_answer_has_a_reason(log: list[Envelope], path: str, status: int, message: str) -> None:

@@ -79,7 +79,7 @@ def test_a_server_with_a_certificate_of_its_own_is_checked_with_its_authority(
             monkeypatch.setenv("SHADOWTIME_VICTORIA_METRICS_CA_FILE", str(tmp_path / "ca.pem"))
             assert server_checks.victoria_metrics(PATIENCE) == f"{url}/"
             monkeypatch.setenv("SHADOWTIME_VICTORIA_METRICS_URL", f"{url}/store")
-            with pytest.raises(StoreError, match=f"^{url}/store answers /health with 401 Unauthorized$"):
+            with pytest.raises(StoreError, match=f"^{url}/store answers /health with 401 Unauthorized; expected 200$"):
                 server_checks.victoria_metrics(PATIENCE)
         finally:
             server.shutdown()

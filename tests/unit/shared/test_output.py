@@ -51,8 +51,8 @@ def test_failure_leaves_nothing_new(tmp_path: Path, failure: type[BaseException]
 
 def test_two_names_of_one_file_are_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SettingsError, match="two results have the same path"):
-        require_places([Path("x.csv"), None, tmp_path / "x.csv"], ())
+    with pytest.raises(SettingsError, match=f"^two results have the same path: x.csv, {tmp_path}/x.csv$"):
+        require_places([Path("x.csv"), None, Path("y.csv"), tmp_path / "x.csv"], ())
     require_places([Path("x.csv"), Path("y.csv")], [None, "x.csv"])
 
 

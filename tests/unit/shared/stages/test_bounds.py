@@ -229,7 +229,7 @@ def test_a_spec_at_its_bounds_is_taken() -> None:
     deep = "a" + "(k=a" * bounds.MAX_SPEC_DEPTH + ")" * bounds.MAX_SPEC_DEPTH
     assert str(parse(deep)) == deep
     assert len(parse("a:" + ",".join(f"k{number}=1" for number in range(bounds.MAX_KEYS))).keys) == bounds.MAX_KEYS
-    with pytest.raises(SettingsError, match="it has more than 8 nested parentheses"):
+    with pytest.raises(SettingsError, match="it is nested more than 8 levels deep"):
         parse(f"a(k={deep})")
 
 

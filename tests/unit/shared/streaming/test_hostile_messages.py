@@ -91,6 +91,18 @@ def test_a_run_that_may_need_more_than_a_worker_has_is_refused_before_it_is_open
     assert "may need 350 MB in this stage; a worker has 307 MB for runs" in bench.worker.quarantined["dear"]
 
 
+def test_a_run_whose_price_fails_is_quarantined_also_where_its_beginning_is_read_again() -> None:
+    """Its events were dead letters, for the false reason that events before them are missing from the log."""
+
+    def price(opened: ClusterOpened) -> Price:
+        raise ValueError("a fault in a plug-in")
+
+    bench = Bench(log_of(("evil", told("evil", HONEST))), replace(STAGE, price=price))
+    asyncio.run(hand_over(bench.worker, bench.log[3:]))
+    assert "a fault in a plug-in" in bench.worker.quarantined["evil"]
+    assert [reason for _, reason in bench.stream.buried] == [bench.worker.quarantined["evil"]]
+
+
 def test_a_run_at_which_processes_end_is_quarantined() -> None:
     """Whatever ended them, a full memory or a fault in compiled code, left no transaction."""
     bench = Bench(log_of(("evil", told("evil", [None])), ("good", told("good", HONEST))))
@@ -295,10 +307,14 @@ def test_a_beginning_that_is_none_is_not_read_again_for_each_message() -> None:
     [
         (b"other", {}, "run 'r': the message has key 'other'; expected the name of the run"),
         (None, {}, "run 'r': the message has no key; expected the name of the run"),
-        (b"r", {"run_time": {"point": 5, "observations": 1}}, "'run_time' must not be set before stage"),
+        (b"r", {"run_time": {"point": 5, "observations": 1}}, "the message has 'run_time', which only stage"),
         (b"r", {"scores": None, "samples": []}, ""),
-        (b"r", {"event": {"kind": "Decided", "time": 0}}, "'Decided' must not be set before stage"),
-        (b"r", {"event": {"kind": "Rejected", "time": 0, "reason": ""}}, "'Rejected' must not be set before stage"),
+        (b"r", {"event": {"kind": "Decided", "time": 0}}, "the message has 'Decided', which only stage"),
+        (
+            b"r",
+            {"event": {"kind": "Rejected", "time": 0, "reason": ""}},
+            "the message has 'Rejected', which only stage",
+        ),
     ],
 )
 def test_finding_18_a_message_says_only_what_is_its_own_to_say(

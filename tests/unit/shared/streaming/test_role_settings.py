@@ -137,7 +137,7 @@ def test_a_password_may_lie_in_a_file(tmp_path: Path, server: str) -> None:
     flag = f"--{server}-password-file={tmp_path / 'password'}"
     found = getattr(read_settings([flag]), f"{server.replace('-', '_')}_password")
     assert found.get_secret_value() == "secret"
-    with pytest.raises(SettingsError, match="cannot both be given"):
+    with pytest.raises(SettingsError, match="are both set; set only one of them"):
         read_settings([flag, f"--{server}-password=other"])
     (tmp_path / "password").write_text("")
     with pytest.raises(SettingsError, match=f"{server.replace('-', '_')}_password_file: .*password is empty"):

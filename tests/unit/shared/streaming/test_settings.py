@@ -48,7 +48,7 @@ def test_a_password_in_a_url_is_never_shown(name: str, url: str) -> None:
 
 @pytest.mark.parametrize("option", ["decode_responses=True", "socket_timeout=x", "ssl_certfile=a", "foo"])
 def test_an_option_of_the_redis_url_that_would_break_clients_is_named(option: str) -> None:
-    with pytest.raises(SettingsError, match=f"has the option '{option.partition('=')[0]}'; expected none but db"):
+    with pytest.raises(SettingsError, match=f"has the option '{option.partition('=')[0]}'; expected no options but db"):
         read_settings([f"--redis-url=redis://127.0.0.1:6379/0?{option}"])
     with pytest.raises(SettingsError, match="is not a URL of Redis"):
         read_settings(["--redis-url=redis://127.0.0.1:6379?db=first"])

@@ -92,7 +92,8 @@ def test_over_http(reader: MemoryReader) -> None:
             assert response.status == 200
             assert Why.model_validate_json(await response.read()) == await asyncio.to_thread(ask, reader, job=3)
             assert (await client.get("/why?cluster=kth&job=77")).status == 404
-            assert (await (await client.get("/why?cluster=kth&job=1&job=2")).json())["error"] == "job: is given twice"
+            twice = await client.get("/why?cluster=kth&job=1&job=2")
+            assert (await twice.json())["error"] == "job: is given twice; give one value"
 
     asyncio.run(work())
 
@@ -106,10 +107,10 @@ def test_the_document_tells_of_it() -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--job", "5", "--processors", "4"], "--processors is about a new job, and --job about another"),
-        (["--job", "5", "--advice"], "--advice is about a new job, and --job about another"),
-        (["--job", "5", "--partition", "gpu"], "--queue is about a new job, and --job about another"),
-        (["--cluster", "other", "--pool", "fat"], "--advice, --job, --run and --pool accept one cluster"),
+        (["--job", "5", "--processors", "4"], "--processors is about a new job, and --job about an existing job"),
+        (["--job", "5", "--advice"], "--advice is about a new job, and --job about an existing job"),
+        (["--job", "5", "--partition", "gpu"], "--queue is about a new job, and --job about an existing job"),
+        (["--cluster", "other", "--pool", "fat"], "--advice, --job, --run and --pool need one cluster"),
     ],
 )
 def test_options_of_another_question_are_refused(words: list[str], complaint: str) -> None:
