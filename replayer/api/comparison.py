@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 MAX_COPIES = 1_000
 
 FIGURES = ("mean_wait", "mean_bounded_slowdown", "max_wait", "worst_user", "utilization")
-"""Figures of a row: those of `PolicyScores`, and the longest mean wait of a user, in seconds."""
+"""Figures of a row: four of `PolicyScores`, and the longest mean wait of a user with 20 jobs or more, in seconds."""
 
 
 class Draw(NamedTuple):
-    """One replay of a comparison: the log and the number of its copy, the policy, and the result."""
+    """One replay of a comparison: the log, the number of its copy (0: the log itself), the policy, and the result."""
 
     log: str
     copy: int
@@ -55,7 +55,7 @@ class Compared:
 
     @property
     def rows(self) -> "pd.DataFrame":
-        """A row per replay: log, copy, policy and figures, times in seconds."""
+        """A row per replay: log, number of the copy (0: the log itself), policy and `FIGURES`. Times are in seconds."""
         require_pandas()
         import pandas as pd
 
@@ -63,14 +63,15 @@ class Compared:
 
     @property
     def table(self) -> "pd.DataFrame":
-        """A row per log and policy: the mean of each figure over the copies of the log."""
+        """A row per log and policy: the mean of each figure over the log itself and its copies."""
         rows = self.rows
         return rows.drop(columns="copy").groupby(["log", "policy"], sort=False).mean()
 
     def relative(self, to: str | None = None, *, interval: bool = False) -> "pd.DataFrame":
         """Return the ratio of each figure to that of a policy on the same copy: geometric means over copies and logs.
 
-        A ratio of two zeros, or of a figure that a replay lacks, is unknown, and left out of the means.
+        The frame has a row per policy. A ratio of two zeros, or of a figure that a replay lacks, is unknown. The means
+        do not include it.
 
         Parameters
         ----------
@@ -78,7 +79,8 @@ class Compared:
             Name of a policy of the comparison; by default the first one.
         interval
             Whether each figure has three columns: `mean`, `low` and `high`. The last two are a 95 % interval (Student's
-            t) over the copies. One draw is the copy with the same number of each log. Without copies, both are missing.
+            t) over the copies. The copies with the same number, one of each log, are one draw. Without copies, `low`
+            and `high` are missing.
 
         Raises
         ------
@@ -105,7 +107,7 @@ class Compared:
         return pd.concat(columns, axis=1).swaplevel(axis=1)[figures].apply(np.exp)
 
     def report(self, path: str | PathLike[str], log: str | None = None) -> None:
-        """Write the page that compares the policies on a log as it is; by default the first log.
+        """Write the page that compares the policies on the unchanged log of this name, by default on the first log.
 
         Raises
         ------
@@ -140,7 +142,7 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
     Parameters
     ----------
     logs
-        A workload from `read_log` or the path of a log, or several.
+        A workload from `read_log` or the path of a log, or a list or tuple of them.
     policies
         SPECs, classes, objects or functions, as for `replay`. The first is what `relative` compares with.
     copies
@@ -153,6 +155,8 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
     ------
     SettingsError
         If an argument is out of its range, or two policies or two logs have the same name.
+    TraceError
+        If a log cannot be read.
     ReplayError
         If waiting jobs can never start.
 

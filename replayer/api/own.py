@@ -17,11 +17,11 @@ from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import SpecSettings
 
 PolicyFunction = Callable[[int, Queue, Running, int], Sequence[int]]
-"""A policy as a function: it returns the rows of the queue to start, in their order."""
+"""A policy as a function of `(now, queue, running, free)`. It returns the rows of the queue to start, in order."""
 
 
 def require_several(policies: object) -> None:
-    """Raise `SettingsError` if policies are no list or other sequence, as a SPEC alone."""
+    """Raise `SettingsError` if policies are not a list or another sequence. A SPEC without a list is an error, too."""
     if isinstance(policies, str) or not isinstance(policies, Sequence):
         raise SettingsError(f"policies: expected a list of policies, found {policies!r}")
 
@@ -48,7 +48,7 @@ class OwnClasses:
         self._before: list[dict[tuple[str, str], type[Any] | None]] = []
 
     def spec_of(self, kind: str, own: Any) -> str:
-        """Return the SPEC of a policy or predictor: a text as it is, the name of anything else.
+        """Return the SPEC of a policy or predictor: a text unchanged, the name of anything else.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ def _configurable(own: Any, base: Any, settings: type[SpecSettings]) -> type[Any
 
 
 def _takes_settings(begins: Callable[..., None]) -> bool:
-    """Return whether a constructor needs an argument besides the object."""
+    """Return whether a constructor needs a positional argument besides `self`."""
     _, *others = signature(begins).parameters.values()
     return any(other.default is Parameter.empty and other.kind <= Parameter.POSITIONAL_OR_KEYWORD for other in others)
 

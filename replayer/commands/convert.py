@@ -88,6 +88,7 @@ def convert(
         )
         from shadowtime.replayer.simulation import Machine
         from shadowtime.shared.accounting import KINDS, read_names
+        from shadowtime.shared.formatting import counted
         from shadowtime.shared.output import require_places, result_file
 
     require_places([output, reading.names], [split_size(log)[0], reading.pools, reading.names_key])
@@ -117,7 +118,7 @@ def convert(
 
         write_swf(output, header, table)
 
-    say(f"wrote {len(workload):,} jobs on {workload.processors:,} processors to {output}")
+    say(f"wrote {counted(len(workload), 'job')} on {workload.processors:,} processors to {output}")
 
 
 app = application(convert)

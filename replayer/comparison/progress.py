@@ -44,7 +44,7 @@ class ProgressBar:
                 self._progress.update(task, completed=self._ended)
 
     def show(self, ended: int) -> None:
-        """Show the number of ended jobs of a replay in another process. The bar appears with the first."""
+        """Show the number of ended jobs of a replay in another process. The bar appears with the first ended job."""
         if ended:
             self._progress.update(self._begun(), completed=ended)
 

@@ -17,7 +17,7 @@ from shadowtime.shared.plugins import Plugins
 from shadowtime.shared.quoting import quote
 
 KEY = re.compile(r",(?=\w+=)")
-"""A comma between two keys of a SPEC. A quoted SPEC may have a space there, and so the table may wrap there."""
+"""A comma between two keys of a SPEC. The table adds a space there, so that it can wrap. A quoted SPEC may have it."""
 
 Entry = tuple[str, str, str, list[SpecKey]]
 

@@ -10,7 +10,7 @@ MAX_NAME = 18
 def short_names(labels: Iterable[str]) -> dict[str, str]:
     """Return the row name of each SPEC.
 
-    A short SPEC stays as it is. A long SPEC becomes its NAME and `…`, with a number if several share that.
+    A short SPEC is unchanged. A long SPEC becomes its NAME and `…`, with a number if several SPECs have the same NAME.
 
     >>> list(short_names(["easy", "wfp:adjustment=percentile(percentile=85)"]).values())
     ['easy', 'wfp…']

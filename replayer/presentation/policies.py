@@ -17,7 +17,7 @@ from shadowtime.replayer.presentation.names import short_names
 from shadowtime.services.catalogue import spelled, spelled_out
 from shadowtime.services.scoreboard import LOWER
 from shadowtime.shared.cli import FittedTable
-from shadowtime.shared.formatting import work
+from shadowtime.shared.formatting import counted, work
 from shadowtime.shared.spec import Spelled, parse
 from shadowtime.shared.text import NOTHING, Measure, TableColumn, numbers, seconds, shares, times
 
@@ -115,7 +115,7 @@ def forecaster(plan: RunPlan) -> str:
 
 
 def wait_bound_table(results: Sequence[RunResult], *, exact: bool = False, whole: bool = False) -> FittedTable:
-    """Return a table with one row per queue and grouping of the wait bounds.
+    """Return a table of the wait bounds of the first result, with one row per queue and grouping.
 
     With `exact`, times are in seconds. With `whole`, only the bounds for the cluster as a whole are shown.
     """
@@ -161,7 +161,7 @@ def _interval(low: float | None, high: float | None) -> str:
 
 def jobs_of(plan: RunPlan) -> str:
     """Return the size of the replay in words: its jobs and the processors of the machine."""
-    return f"{len(plan.workload):,} jobs on {plan.workload.processors:,} processors"
+    return f"{counted(len(plan.workload), 'job')} on {plan.workload.processors:,} processors"
 
 
 def legend(names: Iterable[tuple[str, Spelled]]) -> dict[str, Spelled]:

@@ -86,7 +86,7 @@ def lengths_of(values: Sequence[float | None]) -> list[float | None]:
 
 
 def breakable(name: str) -> str:
-    """Return a name as HTML that may break after the signs of a SPEC.
+    """Return a name as HTML that may break after the signs of a SPEC. A name with escaped characters does not break.
 
     >>> breakable("easy:forecast=yes")
     'easy:<wbr>forecast=<wbr>yes'

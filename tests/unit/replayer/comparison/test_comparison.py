@@ -390,7 +390,7 @@ def test_requests_of_no_jobs_have_no_error() -> None:
 
 def test_table_shows_the_name_of_the_log_as_it_is() -> None:
     result = carry_out(plan_of(workload_of(job(1)))._replace(cluster="kth[old]"))
-    assert "kth[old]: 1 jobs" in rendered([result])
+    assert "kth[old]: 1 job on" in rendered([result])
 
 
 @pytest.mark.parametrize(
