@@ -94,8 +94,8 @@ def chart(
         Whether values are of a time window, such as rates: then gaps stay gaps. Other values hold until the next
         sample, and are drawn as steps. A single point is drawn as a point.
 
-    The title names the window `$window` if a query sums over it. Then the legend has no last value: it is not that of
-    the run.
+    The title names the window `$window` if a query sums over it. Then the legend has no last value, because that value
+    would be of the window and not of the run.
     """
     panel = timeseries.Panel().span_nulls(not flowing).fill_opacity(70 if stacked else 0)
     if not flowing:

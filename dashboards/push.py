@@ -41,6 +41,11 @@ class Push:
         Token of a service account that may edit dashboards, data sources and alert rules.
     store
         URL of VictoriaMetrics, as Grafana reaches it.
+
+    Raises
+    ------
+    PushError
+        If a URL or the token is malformed.
     """
 
     def __init__(self, url: str, token: str, store: str) -> None:

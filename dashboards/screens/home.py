@@ -22,7 +22,7 @@ NOW = "2h"
 """A cluster runs now if it has a sample that is at most this old."""
 
 LAST_ANSWERS = f'{names.WORKER_LATENCY.name}_bucket{{stage="scoreboard"}}'
-"""The times from events to the answers of the last stage. Those of earlier stages are shorter, and would hide it."""
+"""The times from events to the answers of the last stage. Earlier stages answer sooner and would lower the quantile."""
 
 NEWEST_FIRST = VariableSort.ALPHABETICAL_DESC
 CHOSEN = "&var-experiment=${__data.fields.experiment:percentencode}&var-cluster=${__data.fields.cluster:percentencode}"

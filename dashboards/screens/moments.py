@@ -20,10 +20,10 @@ LABEL_LENGTH = 24
 """Maximum number of letters of a name under a bar."""
 
 LOWEST = -1e9
-"""Below all values. In thresholds of a column, Grafana takes null for 0."""
+"""A limit below all values, because Grafana takes null for 0 in the thresholds of a column."""
 
 WIDTHS = {"policy": 170, "experiment": 200, "shadow": 200, "failure": 300}
-"""Least widths in pixels of columns with names. Grafana would give every column 150, and cut the last ones."""
+"""Minimum widths in pixels of columns with names. Grafana would give every column 150, and cut the last columns."""
 
 NARROWEST, LETTER = 32, 8
 """Width in pixels of a column without a heading, and of a letter of its heading."""
@@ -37,7 +37,10 @@ GAUGE = Override(id_val="custom.cellOptions", value={"type": "gauge", "mode": "b
 def rows(
     title: str, asks: Asks, queries: Sequence[Query], units: Mapping[str, str], height: int = HEIGHT, span: int = 24
 ) -> table.Panel:
-    """Return a table with a column per label and a column per query. The legend of a query names its column."""
+    """Return a table with a column per label and a column per query. The legend of a query names its column.
+
+    `units` are the units of columns, by name.
+    """
     panel = _transformed(table.Panel(), [_named(queries)])
     panel = finished(panel, title, asks, queries, span, PromQueryFormat.TABLE, coloured=False).height(height)
     panel = _with_empty_cells(panel)
@@ -51,7 +54,7 @@ def rows(
 
 
 def sentences(title: str, asks: Asks, query: Query) -> table.Panel:
-    """Return a table of sentences: the legends of the series of one query. Labels of the query hold the figures."""
+    """Return a table of sentences: the legends of the series of one query. The figures are in labels of the query."""
     reduced = model.DataTransformerConfig(
         id_val="reduce", options={"reducers": ["lastNotNull"], "mode": "seriesToRows"}
     )
@@ -74,7 +77,7 @@ def bars(title: str, asks: Asks, queries: Sequence[Query], over: str) -> barchar
 def shares(title: str, asks: Asks, query: Query, over: str) -> table.Panel:
     """Return a table of one query: a row for each value of the label `over`, a column for each policy.
 
-    Values from 5 % on are coloured as bad, values up to -5 % as good.
+    Values of at least 5 % are coloured as bad, values below -5 % as good.
     """
     panel = _crossed(table.Panel(), over, "policy")
     panel = finished(panel, title, asks, [query], 12, PromQueryFormat.TABLE, coloured=False).decimals(0)

@@ -177,7 +177,7 @@ def _busy() -> str:
 
 
 def _changed() -> str:
-    """Return the query with a value where the number of processors differs from that one point of a chart earlier.
+    """Return the query with a value where the number of processors differs from that at the preceding point of a chart.
 
     `changes` of VictoriaMetrics would count the first sample after each gap, and samples stop while a log is silent.
     """

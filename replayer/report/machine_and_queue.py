@@ -152,8 +152,8 @@ def _how(one_by_one: bool) -> str:
             "five minutes."
         )
     return (
-        f"More than {MAX_BARS:,} rectangles would be needed, so single jobs are not drawn. The processors in use and the "
-        "queue are means of five minutes. The shade of processors is the wait of their jobs."
+        f"More than {MAX_BARS:,} rectangles would be needed, so single jobs are not drawn. The processors in use and "
+        "the queue are means of five minutes. The shade of processors is the wait of their jobs."
     )
 
 

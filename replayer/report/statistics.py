@@ -91,7 +91,7 @@ def worst_off(first: JobTimes, other: JobTimes) -> WorseOff | None:
 class PairedDifferences(NamedTuple):
     """Paired differences between the jobs of a run and the same jobs in the first run.
 
-    `wait` (in seconds) and `slowdown` are mean differences with 95 % intervals. `sooner` and `later` are shares of jobs.
+    `wait`, in seconds, and `slowdown` are mean differences with intervals. `sooner` and `later` are shares of jobs.
     """
 
     wait: Interval

@@ -184,7 +184,10 @@ def forecasts(document: Row) -> str:
 
 
 def bounds_to_show(rows: Sequence[Row]) -> list[Row]:
-    """Return one row to show of each policy: of the whole cluster if it has any, there of the ensemble, else the first."""
+    """Return one row of each policy to show: the ensemble of the whole cluster, or else the first of the cluster.
+
+    A policy without a bound of the whole cluster has its first row.
+    """
     by_policy: dict[str, list[Row]] = {}
     for row in rows:
         by_policy.setdefault(row["policy"], []).append(row)

@@ -19,7 +19,7 @@ def specs(option: str) -> list[str]:
 
 
 def is_usable(option: str, name: str) -> bool:
-    """Return whether a class can be made with its default keys: it may need a library that is not installed."""
+    """Return whether a class can be made with its default keys. It cannot if it needs a library that is missing."""
     try:
         canonical(option, name)
     except SettingsError:
