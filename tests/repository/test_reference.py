@@ -78,6 +78,7 @@ def bash_script(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("replay --policy easy-", "easy-sjbf"),
         ("replay --filter a", "align"),
         ("list pol", "policies"),
+        ("list ord", "orders"),
         ("serve sched", "scheduler"),
         ("stack sta", "status"),
     ],
