@@ -122,6 +122,16 @@ def read_log(
     return prepare(trace, processors, **options, limit=jobs, recorded=recorded)
 
 
+def workload_of(log: Log, mode: str) -> Workload:
+    """Return the jobs of a log for a replay in a mode: those of a workload unchanged, or those of the log at a path.
+
+    Raise `SettingsError` if the mode is unknown, `TraceError` if the log cannot be read.
+    """
+    if mode not in SOURCES:
+        raise SettingsError(f"mode {mode!r} is not one of {', '.join(SOURCES)}")
+    return log if isinstance(log, Workload) else read_log(log, recorded=not SOURCES[mode].closed_loop)
+
+
 def stated_reading(arguments: ReadingArguments) -> Reading:
     """Return the options for reading accounting files and tables.
 
@@ -205,8 +215,6 @@ def replay(
     >>> replay(read_log(jobs=300), in_order).scores.policy == replay(read_log(jobs=300), "fcfs").scores.policy
     True
     """
-    if mode not in SOURCES:
-        raise SettingsError(f"mode {mode!r} is not one of {', '.join(SOURCES)}")
     require_seed(seed)
     for name, trait in (("restartable", restartable), ("moldable", moldable)):
         if not isinstance(trait, bool):
@@ -215,7 +223,7 @@ def replay(
     others = {"runtime": runtime, "adjustment": adjustment, "wait-bound": wait_bound}
     specs = {kind: [own.spec_of(kind, of_kind)] for kind, of_kind in others.items() if of_kind is not None}
     policies = [own.spec_of("policy", policy)]
-    workload = log if isinstance(log, Workload) else read_log(log, recorded=not SOURCES[mode].closed_loop)
+    workload = workload_of(log, mode)
     traits = JobTraits(restartable, moldable, parse_speedup(speedup))
     with own:
         ((label, configuration),) = configurations(mode, policies, specs.get("runtime"), specs.get("adjustment"))

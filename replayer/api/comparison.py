@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shadowtime.replayer.api.api import Log, read_log, replay
+from shadowtime.replayer.api.api import Log, replay, workload_of
 from shadowtime.replayer.api.frames import require_pandas
 from shadowtime.replayer.api.own import require_several
 from shadowtime.replayer.api.result import Result
-from shadowtime.replayer.logs import Workload, perturbed
+from shadowtime.replayer.logs import perturbed
 from shadowtime.replayer.report import by_user
+from shadowtime.replayer.simulation import SOURCES, Machine
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import among
 from shadowtime.shared.statistics import half_width
@@ -182,7 +183,13 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
     several = logs if isinstance(logs, list | tuple) else [logs]
     if not several:
         raise SettingsError("logs: expected at least one log")
-    workloads = [log if isinstance(log, Workload) else read_log(log) for log in several]
+    mode = options.get("mode", Machine.name)
+    workloads = [workload_of(log, mode) for log in several]
+    if len(policies) > 1 and not SOURCES[mode].closed_loop:
+        raise SettingsError(
+            f"policies: expected one in {mode} mode, where jobs start as recorded under every policy; found "
+            f"{len(policies)}"
+        )
     _require_different("log", [workload.name for workload in workloads])
     draws: list[Draw] = []
     for workload in workloads:
