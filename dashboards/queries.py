@@ -86,7 +86,10 @@ def last(selector: str) -> str:
 
 
 def largest(expr: str, label: str) -> str:
-    """Return the query for the `MOST` largest series at the end of the time range, and the sum of the others."""
+    """Return the query for the `MOST` largest sums by `label` at the end of the time range, and the sum of all others.
+
+    The series of this sum has the label `others`.
+    """
     return f'topk_last({MOST}, sum by ({label}) ({expr}), "{label}=others")'
 
 

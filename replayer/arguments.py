@@ -109,7 +109,7 @@ def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None]
 
 
 def report_left_out(workload: Workload, notes: Iterable[str | None], say: Callable[[str], None]) -> None:
-    """Report remarks on a log, and its jobs that were left out or cut."""
+    """Report remarks on a log (ignoring None), and its jobs that were left out or cut, by calls of `say`."""
     for note in filter(None, notes):
         say(f"{workload.name}: {note}")
     if workload.skipped:
@@ -158,7 +158,7 @@ def split_size(text: str) -> tuple[str, int | None]:
 
 
 def parse_capacity(text: str) -> CapacityChanged:
-    """Return the capacity change of a text `SECONDS:PROCESSORS`: a time of the log, and the machine's size from then.
+    """Return the capacity change of a text `SECONDS:PROCESSORS`: from this time of the log on, the machine's size.
 
     Raise `SettingsError` if it has another form, or a number is out of range.
     """
@@ -278,7 +278,7 @@ def require_different(what: str, values: Iterable[tuple[str, object]]) -> None:
 
 
 def parse_mode(text: str) -> str:
-    """Return a text that is the name of a mode.
+    """Return the text if it is the name of a mode.
 
     Raises
     ------

@@ -16,7 +16,7 @@ WORDS = {f"{of}: {what}": describe_drift(of, what) for of, what in DESCRIPTIONS}
 
 
 def dashboard() -> Dashboard:
-    """Return the dashboard."""
+    """Return this dashboard with its panels. `generate` places and numbers the panels."""
     made = board(
         "drift",
         "Drift",

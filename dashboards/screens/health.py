@@ -15,7 +15,7 @@ STAGE = "{{stage}}"
 
 
 def dashboard() -> Dashboard:
-    """Return the dashboard."""
+    """Return this dashboard with its panels. `generate` places and numbers the panels."""
     made = board(
         "health",
         "Health",

@@ -52,7 +52,7 @@ or a cluster opens that one. On each screen, *Time of the log* leads to the time
 
 
 def dashboard() -> Dashboard:
-    """Return the dashboard."""
+    """Return this dashboard with its panels. `generate` places and numbers the panels."""
     made = board("home", "Shadowtime", "Is all well, what runs, and where to look?", time=("now-1h", "now"))
     made = made.with_variable(
         hidden("experiment", ever("last_over_time", "experiment", "max"), "experiment").sort(NEWEST_FIRST)

@@ -97,7 +97,7 @@ def bars_by(title: str, asks: Asks, query: Query, over: str) -> barchart.Panel:
 def matrix(title: str, asks: Asks, query: Query, over: str, by: str, words: Mapping[str, str]) -> table.Panel:
     """Return a table of one query: a row for each value of the label `over`, a column for each of the label `by`.
 
-    `words` has the heading of each column, in order.
+    `words` has the headings of the columns, in order, by the value of `by`.
     """
     order = {name: at for at, name in enumerate([over, *words.values()])}
     panel = _crossed(table.Panel(), over, by, words)
@@ -137,14 +137,14 @@ class _LiveTarget(Builder[variants.Dataquery], variants.Dataquery):
 
 
 def against(panel: table.Panel, column: str, limit: float) -> table.Panel:
-    """Colour a column of a table: values below `limit` as bad, others as good."""
+    """Colour a column of a table, values below `limit` as bad, others as good, and return the table."""
     steps = [{"value": LOWEST, "color": BAD}, {"value": limit, "color": GOOD}]
     shades = Override(id_val="thresholds", value={"mode": "absolute", "steps": steps})
     return panel.override_by_name(column, [FILLED, shades])
 
 
 def gauge(panel: table.Panel, column: str) -> table.Panel:
-    """Draw a column of shares as bars from 0 to 100 %."""
+    """Draw a column of shares as bars from 0 to 100 %, and return the table."""
     neutral = Override(id_val="thresholds", value={"mode": "absolute", "steps": [{"value": LOWEST, "color": NEUTRAL}]})
     limits = [Override(id_val="min", value=0), Override(id_val="max", value=1)]
     return panel.override_by_name(column, [GAUGE, neutral, *limits, Override(id_val="unit", value="percentunit")])

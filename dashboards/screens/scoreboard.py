@@ -22,7 +22,7 @@ SILENT = "60d"
 
 
 def dashboard() -> Dashboard:
-    """Return the dashboard."""
+    """Return this dashboard with its panels. `generate` places and numbers the panels."""
     made = board(
         "scoreboard",
         "Machine and queue",

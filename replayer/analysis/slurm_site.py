@@ -10,7 +10,7 @@ from shadowtime.shared.output import require_places, result_file
 
 
 async def asked(commands: Commands) -> dict[str, str]:
-    """Run Slurm's `COMMANDS` one after another, and return the output of each by its name there.
+    """Run all of Slurm's `COMMANDS`, and return the output of each by its name in `COMMANDS`.
 
     Raise `FollowError` if a command fails. The error has the message of the command.
     """

@@ -189,7 +189,7 @@ def replay(
     seed
         Seed of all random numbers.
     capacity
-        Changes of the machine's size: the new number of processors by the time of the change in seconds of the log.
+        Changes of the machine's size: a mapping from times in seconds of the log to the number of processors from then.
     restartable, moldable
         Whether jobs may be killed and restarted, and whether they may run on other numbers of processors.
     speedup

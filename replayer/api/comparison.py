@@ -145,7 +145,7 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
     logs
         A workload from `read_log` or the path of a log, or a list or tuple of them.
     policies
-        SPECs, classes, objects or functions, as for `replay`. The first is what `relative` compares with.
+        SPECs, classes, objects or functions, as for `replay`. By default, `relative` compares with the first.
     copies
         Number of perturbed copies of each log beside the log itself. In a copy, every submission is moved by up to a
         minute (docs/campaigns.md). So the differences between copies show how much is chance.
@@ -155,7 +155,8 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
     Raises
     ------
     SettingsError
-        If an argument is out of its range, or two policies or two logs have the same name.
+        If an argument is out of its range, two policies or two logs have the same name, or there are several policies
+        in a mode in which jobs start as recorded.
     TraceError
         If a log cannot be read.
     ReplayError

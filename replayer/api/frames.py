@@ -108,7 +108,7 @@ class Decisions:
             self._decided += [(envelope.sequence, event.time, row) for row in decided]
 
     def frame(self) -> "pd.DataFrame":
-        """Return a frame, a row per start or kill, in order. It has no value in a column that its kind or reason lacks.
+        """Return a frame, a row per start or kill, in order. A row lacks values in columns of other kinds and reasons.
 
         Without any start or kill, the frame has no columns.
         """

@@ -182,7 +182,9 @@ def _read_only(*tables: IntegerTable) -> Iterator[None]:
 
 
 def _rows(name: str, returned: Any, jobs: int) -> Integers:
-    """Return the rows that a function returned; raise `SettingsError` if they are no rows of the queue.
+    """Return the rows that a function returned by number or by a flag for each row of the queue.
+
+    Raise `SettingsError` if they are no rows of the queue.
 
     >>> _rows("mine", [2, 0], 3), _rows("mine", np.array([True, False, True]), 3)
     (array([2, 0]), array([0, 2]))

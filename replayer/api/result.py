@@ -65,7 +65,7 @@ class Result:
 
     @cached_property
     def decisions(self) -> "pd.DataFrame":
-        """A row per decided start or kill, in order, each with its reason. The columns are in docs/api.md."""
+        """A row per decided start or kill, in order, each with its reason (docs/reference/frames.md)."""
         return self._decided.frame()
 
     def compare(self, other: "Result") -> PairedDifferences:

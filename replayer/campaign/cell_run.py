@@ -86,8 +86,8 @@ class Delays:
     def figures(self) -> dict[str, float | None]:
         """Return by key the mean slowdown and the jobs of each shape, and the ratios of guaranteed to actual delay.
 
-        Slowdowns are bounded by 10 s, but may be below 1. Ratios of jobs that waited have a mean and the percentiles of
-        `SHARES`. A mean or percentile without jobs is None.
+        Slowdowns count a run time as at least 10 s, and may be below 1. Ratios of jobs that waited have a mean and the
+        percentiles of `SHARES`. A mean or percentile without jobs is None.
         """
         values: dict[str, float | None] = {}
         for shape, slowdowns in self._slowdowns.items():

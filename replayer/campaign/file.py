@@ -128,10 +128,10 @@ class Campaign(_Table):
     `copies` counts perturbed copies in addition to the log itself. With `keep_jobs`, the job times of the log itself
     are kept for each row, to compare jobs. With `compiled`, cells that the compiled machine covers are replayed on it:
     rows have digests of schedules, not of decisions. With `total`, one more table has the geometric means of shares and
-    changes over all logs. `paper` holds published figures to print next to ours, by log,
-    row and column. `bold` names, by log and row, the columns that the paper prints in bold. `labels` replace the
-    names of rows, by log and row. `reasons` explain, by log and row, why our figures of a row differ from the paper's.
-    `notes` are footnotes of logs, `remarks` of all tables.
+    changes over all logs. `paper` has published figures to print next to ours, by log, row and column. `bold` names, by
+    log and row, the columns that the paper prints in bold. `labels` replace the names of rows, by log and row.
+    `reasons` explain, by log and row, why our figures of a row differ from the paper's. `notes` are footnotes of logs,
+    `remarks` of all tables.
     """
 
     name: Annotated[str, Field(max_length=100), AfterValidator(_plain_name)]
@@ -224,7 +224,7 @@ def read_campaign(path: Path) -> Campaign:
 
 
 def _first_of(error: ValidationError) -> str:
-    """Return the first error of a file. An unknown key comes before a missing one, since it is often the cause."""
+    """Return the first error of a file. An unknown key comes before a missing key, because it is often the cause."""
     errors: Any = error.errors(include_url=False, include_context=False)
     first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
     place, message = ".".join(map(str, first["loc"])), in_plain_words(first)

@@ -34,7 +34,10 @@ class Findings(NamedTuple):
 
 
 class BoundFigure(NamedTuple):
-    """A figure of the paper: waits of a queue and their bounds. `days` are its beginning and end; None for all days."""
+    """A figure of the paper: waits of a queue and their bounds.
+
+    `days` are its beginning and its end, which is not included; None for all days of the log.
+    """
 
     number: int
     log: str

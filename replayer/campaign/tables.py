@@ -23,7 +23,7 @@ MARK = "≠"
 
 
 class Figure(NamedTuple):
-    """A mean over seeds, copies and months. `half` is half its 95 % interval, hidden if 0.
+    """A mean over seeds, copies and months. `half` is half the width of its 95 % interval; 0 is not shown.
 
     `paper` is the published figure, `bold` whether the paper prints it in bold. A `signed` figure is a change in per
     cent. To be near the paper's, 100 plus this change must be near 100 plus the paper's.
@@ -80,7 +80,7 @@ class LogTable(NamedTuple):
 
 
 def tables_of(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]) -> list[LogTable]:
-    """Return a table for each log, in the order of the file, and last the table over all logs with `campaign.total`.
+    """Return a table for each log, in the order of the file. With `campaign.total`, the last table is over all logs.
 
     A log without cells follows the other logs, with the paper's figures alone. If the paper has none, it has no table.
     """

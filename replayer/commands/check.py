@@ -36,7 +36,7 @@ def check(
         str, typer.Argument(metavar="LOG[@PROCESSORS]", help="SWF, accounting (sacct, PBS, LSF, …), CSV or Parquet.")
     ],
     processors: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Size of the machine, as LOG@PROCESSORS.")
+        int | None, typer.Option(min=1, metavar="N", help="Size of the machine, as in LOG@PROCESSORS.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
     describe: Annotated[

@@ -51,7 +51,7 @@ SUFFIXES = {
     "report": (".html",),
     "results": (".csv", ".parquet"),
 }
-"""Suffixes of each result file."""
+"""Permitted suffixes of each result file, by the name of the result."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,10 @@ class ResultFiles:
         self.observers = [[*of_all, *record] for record in records]
 
     def write(self, documents: Sequence[Mapping[str, Any]], results: Sequence[RunResult] = ()) -> None:
-        """Write all results after the last replay. Each document has the scores of the runs of one cluster."""
+        """Write all results after the last replay.
+
+        Each document has the scores of the runs of one cluster. `results` are of all runs, for the table of results.
+        """
         targets = self._targets
         if (schedule := self._files["schedule"]) is not None and targets.schedule is not None:
             write_schedule(schedule, targets.schedule, self._plans[0], self._schedule)

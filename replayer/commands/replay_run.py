@@ -193,7 +193,7 @@ def replay_embedded(plans: Sequence[RunPlan], observers: Observers, interruption
 def replay(
     plans: Sequence[RunPlan], observers: Observers, pace: Pace | None, interruption: Interruption
 ) -> list[RunResult]:
-    """Replay all plans in this process: one after another, or side by side in real time if there is a `pace`."""
+    """Replay all plans in this process: one after another, or all at the same time if there is a `pace`."""
     observers = [[*those, interruption] for those in observers]
     if pace is None:
         return [carry_out(plan, those) for plan, those in zip(plans, observers, strict=True)]

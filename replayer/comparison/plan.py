@@ -127,7 +127,10 @@ def carry_out_compiled(plan: RunPlan) -> RunResult | None:
 
 
 def carry_out(plan: RunPlan, observers: Sequence[Observer] = ()) -> RunResult:
-    """Replay one plan as fast as possible through the pipeline, and return its result."""
+    """Replay one plan as fast as possible through the pipeline, and return its result.
+
+    Raise `ReplayError` if the replay cannot continue.
+    """
     stopwatch, waits = plan.stopwatch(), BoundedWaits()
     remembered = plan.bounds_waits and plan.workload.whole
     replay = plan.replay([*observers, waits] if remembered else observers, stopwatch)

@@ -60,7 +60,7 @@ class RunRecord:
         vars(self).update(vars(other))
 
     def take_schedule(self, compiled: CompiledReplay) -> None:
-        """Take over the job times of a run that the compiled machine replayed. It has no digest of decisions."""
+        """Take over the job times of a run that the compiled machine replayed. Its digest of decisions is empty."""
         columns = self.plan.workload.columns
         numbers, statuses = columns["job_number"], np.full(len(compiled.starts), -1)
         table = np.stack(

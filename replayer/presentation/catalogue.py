@@ -36,7 +36,7 @@ def orders() -> list[Entry]:
 
 
 def classes_of(kind: str) -> Plugins[Any]:
-    """Return the classes, or functions, of a kind by name."""
+    """Return the classes of a kind, a key of `LISTED`, by their names; for `orders`, the functions."""
     if kind == "orders":
         return ORDERS
     return SOURCES if kind == "sources" else REGISTRIES[KINDS[kind]].classes

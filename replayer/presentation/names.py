@@ -21,7 +21,7 @@ def short_names(labels: Iterable[str]) -> dict[str, str]:
 
 
 def numbered(names: Mapping[str, str], between: str = "") -> dict[str, str]:
-    """Return names in which a number, behind the text `between`, follows each name that several keys share.
+    """Return the names, with `between` and a number after each name that several keys share.
 
     >>> numbered({"hmm(states=2)": "hmm", "hmm(states=3)": "hmm", "none": "none"}, " ")
     {'hmm(states=2)': 'hmm 1', 'hmm(states=3)': 'hmm 2', 'none': 'none'}

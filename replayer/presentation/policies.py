@@ -25,7 +25,8 @@ from shadowtime.shared.text import NOTHING, Measure, TableColumn, numbers, secon
 def comparison_table(results: Sequence[RunResult], *, baseline: str | None = None, exact: bool = False) -> FittedTable:
     """Return a table with one row per result, sorted by mean bounded slowdown. All results are of one trace.
 
-    Slowdowns are compared with the slowdown of the policy labelled `baseline`. With `exact`, times are in seconds.
+    Slowdowns are compared with the slowdown of the policy labelled `baseline`, by default that of `baseline_of`. With
+    `exact`, times are in seconds.
     """
     plan = results[0].plan
     short = short_names(result.plan.label for result in results)

@@ -110,7 +110,7 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], 
 
 
 def _durations(heading: str, values: Values) -> TableColumn:
-    """Return a column of times, each in a unit of its own: first expectations may be hours off, last ones seconds."""
+    """Return a column of times, each in its own unit, because errors may be of hours or of seconds."""
     return TableColumn(heading, "", [duration(value) for value in values])
 
 

@@ -174,7 +174,7 @@ def sparse(names: Sequence[str], room: float) -> int:
 
 
 def panels(drawn: Iterable[tuple[str, str]]) -> str:
-    """Return small charts in a row, each below its name."""
+    """Return small charts in a row, each below its name, from pairs of a name and an SVG element."""
     return f'<div class="panels">{"".join(f"<div><h5>{escape(name)}</h5>{svg}</div>" for name, svg in drawn)}</div>'
 
 

@@ -50,7 +50,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], label: str, note: 
 
 
 def figure(title: str, caption: str, picture: str, numbers: str, *, wide: bool = False) -> str:
-    """Return a chart with its title, its caption, and the numbers behind it in a folded table."""
+    """Return a chart with its title, its caption, and the numbers behind it in a folded table.
+
+    `picture` and `numbers` are HTML. A `wide` chart has the whole width of the page.
+    """
     return (
         f"<figure{' class=full' if wide else ''}>"
         f"<figcaption><h4>{escape(title)}</h4><p>{escape(caption)}</p></figcaption>{picture}"

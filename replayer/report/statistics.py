@@ -176,7 +176,9 @@ def undominated(points: Sequence[tuple[float, float]]) -> list[bool]:
 
 
 def by_class(values: NDArray[np.generic], classes: Integers, count: int) -> list[float | None]:
-    """Return the mean value of each class; None for a class without values.
+    """Return the mean value of each of `count` classes; None for a class without values.
+
+    `classes` has the index of the class of each value.
 
     >>> by_class(np.array([1.0, 3.0]), np.array([0, 0]), 2)
     [2.0, None]

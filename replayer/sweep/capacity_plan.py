@@ -123,7 +123,7 @@ class CapacityQuestion(NamedTuple):
 class CapacityAnswer(NamedTuple):
     """The value of each draw with which a policy keeps the target: processors, or hundredths of the load.
 
-    None for a draw in which no value in the range keeps it. A load at the end of the range stands for all larger ones.
+    None for a draw in which no value in the range keeps it. A load at the end of the range stands for all larger loads.
     """
 
     policy: str
@@ -214,7 +214,7 @@ def _text(question: CapacityQuestion, value: float | None) -> str:
 
 
 def sentence(question: CapacityQuestion, target: Target, results: list[CapacityAnswer]) -> str:
-    """Return the answers in one sentence, the best policy first."""
+    """Return the answers in words: the policies that keep the target, the best first, then those that do not."""
     best = sorted(
         (result for result in results if result.interval is not None),
         key=lambda result: fmean([value or 0 for value in result.values]) * (-1 if question.of_load else 1),

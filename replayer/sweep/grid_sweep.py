@@ -53,7 +53,8 @@ class Grid:
 def campaign_of(grid: Grid) -> Campaign:
     """Return the campaign of a sweep, whose cells run on the compiled machine where it covers them.
 
-    `easy` is the first policy, since constraints are shares of its figures. A repeated SPEC, size or load is left out.
+    `easy` is the first policy, because constraints are shares of its figures. A repetition of a SPEC, size or load is
+    left out.
 
     Raise `SettingsError` if a grid is malformed, has an unknown name or key, or is too large.
     """

@@ -26,7 +26,7 @@ def generate(jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD) 
     jobs, processors : int
         Number of jobs, and size of the machine in processors.
     seed : int
-        Not negative.
+        Seed of all random numbers, from 0 to 2**64 - 1.
     load : float
         Offered load: the work of all jobs (processors times seconds) as a share of the machine's capacity from
         the start of the trace, at midnight, to the last submission. Arrivals are spread to reach this load.

@@ -28,7 +28,7 @@ def is_usable(option: str, name: str) -> bool:
 
 
 def own_specs(option: str) -> list[str]:
-    """Return the `specs` of the classes that are no plug-ins: a fault of another plug-in must fail no test."""
+    """Return the `specs` of the classes that are no plug-ins, because a fault of another plug-in must fail no test."""
     others = set(REGISTRIES[option].classes.plugged_in())
     return [spec for spec in specs(option) if parse(spec).name not in others]
 
