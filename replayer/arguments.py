@@ -40,7 +40,7 @@ _NUMBER = re.compile(r"[0-9]{1,15}\Z")
 
 
 class Cluster(NamedTuple):
-    """A trace named on the command line, ready for a replay. Its name includes the number of processors, if stated."""
+    """A trace named on the command line, ready for a replay. Its name ends with `@PROCESSORS` if the text does."""
 
     name: str
     workload: Workload
@@ -222,7 +222,7 @@ def parse_wait_bound(texts: Sequence[str] | None, mode: str) -> str:
     Raise `SettingsError` if there are several texts, or the text is not the SPEC of a wait bound.
     """
     if texts and len(texts) > 1:
-        raise SettingsError(f"--wait-bound: expected one, found {len(texts)}: {', '.join(texts)}")
+        raise SettingsError(f"--wait-bound: expected one value, found {len(texts)} ({', '.join(texts)})")
     default = DEFAULTS["wait-bound"] if SOURCES[mode].closed_loop else "bmbp"
     return canonical("wait-bound", texts[0] if texts else default)
 

@@ -147,7 +147,10 @@ def errors_on(
     Raise `TraceError` if the workload has fewer than `MIN_JOBS` jobs, or no prediction follows the first end.
     """
     if len(workload) < MIN_JOBS:
-        raise TraceError(f"{workload.name}: {len(workload)} jobs are too few; a search needs at least {MIN_JOBS}")
+        raise TraceError(
+            f"{workload.name}: {len(workload)} jobs are too few; a search needs at least {MIN_JOBS}: raise --jobs, or "
+            "use a longer log"
+        )
     events = list(events_of(workload)) if happenings is None else happenings
     run_times = {row: run_time for kind, row, run_time in events if kind == ENDED}
     jobs = [remembered(submission(job), run_times.get(row, job.run_time)) for row, job in enumerate(workload)]

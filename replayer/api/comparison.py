@@ -164,6 +164,7 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
 
     Examples
     --------
+    >>> from shadowtime import read_log
     >>> def in_order(now, queue, running, free):
     ...     return [row for row, taken in enumerate(queue.processors.cumsum()) if taken <= free]
     >>> compared = compare(read_log(jobs=300), ["easy", in_order], copies=1)

@@ -192,7 +192,10 @@ class Campaign(_Table):
         for key, of_row in of_rows.items():
             for log, rows in of_row.items():
                 if strange := rows.keys() - self.paper.get(log, {}).keys():
-                    raise ValueError(f"{key}.{log}.{min(strange)}: the row has no figures under paper.{log}")
+                    known_rows = among(min(strange), self.paper.get(log, {}))
+                    raise ValueError(
+                        f"{key}.{log}.{min(strange)}: the row has no figures under paper.{log}{known_rows}"
+                    )
 
         headings = {column.heading for column in self.columns}
         for key, by_column in (("paper", self.paper), ("bold", self.bold)):

@@ -201,7 +201,9 @@ def on_dask(
             try:
                 outcome: CellResult = future.result()
             except KilledWorker:
-                raise ReplayError(f"{cell.name}: the worker ended abnormally: killed, or out of memory") from None
+                raise ReplayError(
+                    f"{cell.name}: the worker ended abnormally, killed or out of memory; give each worker more memory"
+                ) from None
 
             yield cell, outcome
 

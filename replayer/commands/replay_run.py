@@ -80,7 +80,9 @@ def compare_logs(options: Options) -> None:
     )
 
     if options.in_pieces and (targets.report or targets.schedule):
-        raise SettingsError("--in-pieces cannot be used with --report or --schedule, which need all jobs at once")
+        raise SettingsError(
+            "--in-pieces cannot be used with --report or --schedule, which need all jobs at once; leave one of them out"
+        )
     clusters = read_clusters(
         logs,
         Preparation(

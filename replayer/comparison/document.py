@@ -34,7 +34,9 @@ def baseline_of(policies: Sequence[str], wanted: str | None = None) -> str:
     if wanted is None:
         return PREFERRED if PREFERRED in policies else policies[0]
     if wanted not in policies:
-        raise SettingsError(f"--baseline {quote(wanted)}: not among the policies {', '.join(policies)}")
+        raise SettingsError(
+            f"--baseline {quote(wanted)}: not among the policies {', '.join(policies)}; replay it, too, with --policy"
+        )
     return wanted
 
 

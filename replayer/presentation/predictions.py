@@ -14,7 +14,7 @@ from shadowtime.shared.spec import Spelled
 from shadowtime.shared.text import Measure, TableColumn, numbers, seconds, shares, times
 
 REQUESTS = "requests"
-BASELINE = "requested times, taken as predictions of run times: a useful predictor has a smaller error"
+BASELINE = "requested times as predictions: a useful predictor has a smaller error"
 
 
 class _Row(NamedTuple):

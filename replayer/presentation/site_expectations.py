@@ -102,7 +102,7 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], 
     places = list(zip(policies, queues, strict=True))
     names = {"policy": policies} if len(set(policies)) > 1 else {}
     return FittedTable(
-        f"{cluster}, against the starts that the site expected",
+        f"{cluster}, against the site's own word on when jobs start",
         names | {"queue": queues, "word": [word.whose for word in words]},
         [column.unmarked() for column in columns],
         ends=[row for row, (place, following) in enumerate(pairwise(places)) if place != following],
