@@ -182,7 +182,7 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
     require_several(policies)
     if not policies:
         raise SettingsError(f"policies: expected a list of policies, found {policies!r}")
-    several = logs if isinstance(logs, list | tuple) else [logs]
+    several: Sequence[Any] = logs if isinstance(logs, list | tuple) else [logs]
     if not several:
         raise SettingsError("logs: expected at least one log")
     mode = options.get("mode", Machine.name)

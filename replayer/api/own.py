@@ -171,7 +171,7 @@ class FunctionPolicy(Policy):
 
 @contextmanager
 def _read_only(*tables: IntegerTable) -> Iterator[None]:
-    """Let nobody write to tables: a function that sorts its columns in place would change the scheduler's own."""
+    """Make tables read-only, because a function that sorts columns in place would change the scheduler's tables."""
     for table in tables:
         table.setflags(write=False)
     try:
@@ -199,6 +199,6 @@ def _rows(name: str, returned: Any, jobs: int) -> Integers:
         return np.empty(0, dtype=np.int64)
     whole = rows.ndim == 1 and np.issubdtype(rows.dtype, np.integer)
     if not whole or rows.min() < 0 or rows.max() >= jobs or len(np.unique(rows)) < len(rows):
-        expected = f"rows 0 to {jobs - 1} of the queue, each once" if jobs else "no row, since the queue is empty"
+        expected = f"rows 0 to {jobs - 1} of the queue, each once" if jobs else "no row, because the queue is empty"
         raise SettingsError(f"{name}: expected {expected}; found {rows.tolist()!s:.60}")
     return rows.astype(np.int64)

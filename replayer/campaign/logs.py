@@ -73,7 +73,7 @@ class CampaignLog:
 
 
 def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[CampaignLog]:
-    """Return every log of a campaign that is in a folder. With `first`, each has only its first `first` jobs.
+    """Return every log of a campaign that is in a folder or bundled. With `first`, each has only that number of jobs.
 
     `first` overrides `jobs`, `months` and `skip` of the campaign.
 
@@ -117,7 +117,7 @@ def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) 
 
 
 BUNDLED_NAME = "bundled"
-"""Name of the bundled log, for campaigns without a file."""
+"""Name of the bundled log in campaigns. A file of this name in their folder has precedence."""
 
 
 def _path_of(name: str, folder: Path) -> Path:
