@@ -226,8 +226,8 @@ def wait_bounds(rows: Sequence[Row], label: str = "Bounds on waits") -> str:
         f"Bounds that a share of {kept} of waits should keep{confidence}"
         f"{'' if several else ', under ' + first['policy']}.{lower} "
         "In brackets: the 95 % confidence interval of the covered share, by a bootstrap of blocks of time. "
-        "Over: root mean square of bound minus wait where the bound held. To plain: `over` of plain bounds, divided by "
-        "`over`. " + coverage_shortfall(rows)
+        "Over: root mean square of bound minus wait where the bound held. To plain: the figure Over of plain bounds, "
+        "divided by that of these bounds. " + coverage_shortfall(rows)
     )
     return table(["bounds", "covered", "over", "to plain", "jobs with one"], body, label, caption)
 
