@@ -11,7 +11,7 @@ from shadowtime.dashboards.empty_dashboard import SOURCE_UID
 from shadowtime.shared import metric_names as names
 
 STORE = DataSourceRef(type_val="prometheus", uid=SOURCE_UID)
-"""The data source of the rules. They have no variables."""
+"""The data source of the rules. It is fixed, because a rule has no variables."""
 
 FOLDER = "shadowtime"
 GROUP = "Shadowtime"
@@ -20,7 +20,7 @@ LOOK_BACK = 600
 
 
 class Alert(NamedTuple):
-    """An alert rule. It fires when its query has been above `limit` for the time `lasting`.
+    """An alert rule. It fires when its query has been above `limit` for the time `lasting`, such as `2m`.
 
     Grafana marks it on the panel titled `panel` of the dashboard with the file name `board`.
     """

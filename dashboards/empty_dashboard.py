@@ -15,7 +15,7 @@ Rows = Mapping[str, Sequence[Panel]]
 """Panels by the title of their row."""
 
 LATELY = "now-7d", "now"
-"""The time range of results. The link *Time of the log* leads to the range of the chosen experiment."""
+"""Default time range of a dashboard. The link *Time of the log* leads to the range of the chosen experiment."""
 
 SOURCE_UID = "victoria-metrics"
 WINDOWS = "6h,1d,7d"

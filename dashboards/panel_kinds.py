@@ -51,8 +51,9 @@ HOURS = "suffix:h"
 """Unit of waits in charts, whose values are divided by 3,600. Grafana's unit of seconds would mix days with weeks."""
 
 DAYS = "dtdhms"
-"""Unit of times in tables: days, hours, minutes and seconds, the same for all rows. The values are in seconds, and not
-negative: Grafana would write "00:00:01 ago"."""
+"""Unit of times in tables: days, hours, minutes and seconds, the same for all rows. The values are in seconds.
+
+A value must not be negative, because Grafana would write "00:00:01 ago"."""
 
 COUNT = "locale"
 """Unit of numbers of jobs: 5,000 and not 5 K."""
@@ -94,8 +95,8 @@ def chart(
         Whether values are of a time window, such as rates: then gaps stay gaps. Other values hold until the next
         sample, and are drawn as steps. A single point is drawn as a point.
 
-    The title names the window `$window` if a query sums over it. Then the legend has no last value: it is not that of
-    the run.
+    The title names the window `$window` if a query sums over it. Then the legend has no last value, because that value
+    would be of the window and not of the run.
     """
     panel = timeseries.Panel().span_nulls(not flowing).fill_opacity(70 if stacked else 0)
     if not flowing:
@@ -123,7 +124,7 @@ def columns(title: str, asks: Asks, queries: Sequence[Query], *, span: int = 12)
 
 
 def band(panel: timeseries.Panel, low: str, high: str) -> timeseries.Panel:
-    """Fill a chart between two of its series, without drawing their lines."""
+    """Fill a chart between two of its series, without drawing their lines, and return the chart."""
     shared = [*fixed(NEUTRAL), Override(id_val="custom.lineWidth", value=0)]
     filled = [Override(id_val="custom.fillBelowTo", value=low), Override(id_val="custom.fillOpacity", value=20)]
     hide = Override(id_val="custom.hideFrom", value={"legend": True, "tooltip": False, "viz": False})
@@ -131,13 +132,13 @@ def band(panel: timeseries.Panel, low: str, high: str) -> timeseries.Panel:
 
 
 def target(panel: timeseries.Panel, name: str) -> timeseries.Panel:
-    """Draw a series of a chart as a dashed target line for the other series."""
+    """Draw a series of a chart as a dashed target line for the other series, and return the chart."""
     dashes = Override(id_val="custom.lineStyle", value={"fill": "dash", "dash": [8, 6]})
     return panel.override_by_name(name, [*fixed(NEUTRAL), dashes, Override(id_val="custom.lineWidth", value=1)])
 
 
 def dots(panel: timeseries.Panel, name: str) -> timeseries.Panel:
-    """Draw a series of a chart as dots."""
+    """Draw a series of a chart as dots, and return the chart."""
     draw = Override(id_val="custom.drawStyle", value=GraphDrawStyle.POINTS)
     show = Override(id_val="custom.showPoints", value=VisibilityMode.ALWAYS)
     return panel.override_by_name(name, [draw, show, Override(id_val="custom.pointSize", value=4)])
@@ -208,7 +209,10 @@ def fixed(colour: str) -> list[Override]:
 
 
 def legend(legends: Sequence[str]) -> common.VizLegendOptions:
-    """Return the legend of a chart: none for one series, a list beneath for a few, a table beside it for any number."""
+    """Return the legend of a chart: none for one series, a list below for a few, else a table beside the chart.
+
+    A legend that is a template stands for any number of series.
+    """
     made = common.VizLegendOptions().show_legend(len(legends) > 1 or any("{{" in name for name in legends))
     if len(legends) <= FEW and not any("{{" in name for name in legends):
         return made.placement(LegendPlacement.BOTTOM).display_mode(LegendDisplayMode.LIST).calcs([])
@@ -244,9 +248,11 @@ def finished(
     Parameters
     ----------
     span
-        Its width in columns of Grafana's grid.
+        Width of the panel in columns of Grafana's grid.
+    form
+        Format of the answers to the queries.
     coloured
-        Whether each series has a colour of its own. Otherwise the thresholds colour the values.
+        Whether each series has its own colour. Otherwise the thresholds colour the values.
     """
     for letter, query in zip(ascii_uppercase, queries, strict=False):
         panel = panel.with_target(_target(query, letter, form))

@@ -41,6 +41,11 @@ class Push:
         Token of a service account that may edit dashboards, data sources and alert rules.
     store
         URL of VictoriaMetrics, as Grafana reaches it.
+
+    Raises
+    ------
+    PushError
+        If a URL or the token is malformed.
     """
 
     def __init__(self, url: str, token: str, store: str) -> None:
@@ -170,7 +175,7 @@ def _lookup(ask: Callable[[], Any], *fields: str) -> Any:
 
 
 def holds(there: Any, wanted: Any) -> bool:
-    """Return whether `there` has everything in `wanted`. Grafana adds fields of its own, which are ignored.
+    """Return whether `there` has everything in `wanted`. Other fields are ignored, because Grafana adds fields.
 
     >>> holds({"a": 1, "version": 7, "list": [{"b": 2, "id": 1}]}, {"a": 1, "list": [{"b": 2}]}), holds([1], [1, 2])
     (True, False)

@@ -36,7 +36,7 @@ LIVE_SECONDS = 86_400
 """A cluster is live if its last sample is at most this old."""
 
 SHOWN_SECONDS = 7 * 86_400
-"""The time range of a live cluster, at most."""
+"""Maximum length of the time range of a live cluster."""
 
 
 class Query(NamedTuple):
@@ -86,12 +86,15 @@ def last(selector: str) -> str:
 
 
 def largest(expr: str, label: str) -> str:
-    """Return the query for the `MOST` largest series at the end of the time range, and the sum of the others."""
+    """Return the query for the `MOST` largest sums by `label` at the end of the time range, and the sum of all others.
+
+    The series of this sum has the label `others`.
+    """
     return f'topk_last({MOST}, sum by ({label}) ({expr}), "{label}=others")'
 
 
 def worded(expr: str, label: str, words: dict[str, str]) -> str:
-    """Return the query whose values of `label` are replaced by words. Other values stay.
+    """Return the query whose values of `label` are replaced by those in `words`. Other values are unchanged.
 
     >>> worded("up", "job", {"a-b": "a, then b"})
     'label_map(up, "job", "a-b", "a, then b")'
@@ -125,9 +128,9 @@ def either(expr: str, label: str, below: str, above: str, by: str) -> str:
 
 
 def interval(low: str, high: str, by: str) -> str:
-    """Return a query whose series have the label `interval`: the values of `low` and `high`, as `3 to 20`.
+    """Return a query whose series have the label `interval`: the values of `low` and `high`, such as `3 to 20`.
 
-    Series of `change` that have no value in `low` have the label `unknown`.
+    Series of the expression `change` (see `common` of `composed`) without a value in `low` have the label `unknown`.
     """
     both = f"{spelt(low, 'low', by)} + on ({by}) group_left (high) (0 * {spelt(high, 'high', by)})"
     joined = f'label_join({both}, "interval", " to ", "low", "high")'

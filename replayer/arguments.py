@@ -29,6 +29,7 @@ from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
 from shadowtime.shared.accounting import Reading
 from shadowtime.shared.errors import SettingsError, in_plain_words
+from shadowtime.shared.formatting import counted
 from shadowtime.shared.messages import CapacityChanged, SpeedUp
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import Spec, parse
@@ -39,7 +40,7 @@ _NUMBER = re.compile(r"[0-9]{1,15}\Z")
 
 
 class Cluster(NamedTuple):
-    """A trace named on the command line, ready for a replay."""
+    """A trace named on the command line, ready for a replay. Its name ends with `@PROCESSORS` if the text does."""
 
     name: str
     workload: Workload
@@ -65,7 +66,7 @@ class Preparation:
 def read_clusters(
     texts: Sequence[str], preparation: Preparation, say: Callable[[str], None], mode: str
 ) -> list[Cluster]:
-    """Return the named traces, and report the jobs left out.
+    """Return the named traces in order, and report the jobs left out by calls of `say`.
 
     Raise `SettingsError` if two have the same log and machine size; other errors are those of `read_cluster`.
     """
@@ -81,7 +82,9 @@ def read_clusters(
 
 
 def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None], mode: str) -> Cluster:
-    """Return the trace named as `FILE` or `FILE@PROCESSORS`, and report the jobs left out.
+    """Return the trace named as `FILE` or `FILE@PROCESSORS`, and report the jobs left out by calls of `say`.
+
+    In a `mode` in which jobs start as recorded, jobs that never started are kept.
 
     Raises
     ------
@@ -100,20 +103,20 @@ def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None]
             for block in workload.blocks()
         )
         if 0 < unknown < len(workload):
-            say(f"{name}: {unknown:,} jobs without a known wait start at their submission")
+            say(f"{name}: {counted(unknown, 'job')} without a known wait: the start is the submission")
 
     return Cluster(name if size is None else f"{name}@{size}", workload)
 
 
 def report_left_out(workload: Workload, notes: Iterable[str | None], say: Callable[[str], None]) -> None:
-    """Report remarks on a log, and its jobs that were left out or cut."""
+    """Report remarks on a log (ignoring None), and its jobs that were left out or cut, by calls of `say`."""
     for note in filter(None, notes):
         say(f"{workload.name}: {note}")
     if workload.skipped:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in workload.skipped.items())
-        say(f"{workload.name}: skipped {sum(workload.skipped.values()):,} jobs: {reasons}")
+        say(f"{workload.name}: skipped {counted(sum(workload.skipped.values()), 'job')}: {reasons}")
     if workload.aligned:
-        say(f"{workload.name}: cut {workload.aligned:,} jobs to {workload.processors} processors")
+        say(f"{workload.name}: cut {counted(workload.aligned, 'job')} to {workload.processors} processors")
 
 
 def _prepared(
@@ -155,7 +158,7 @@ def split_size(text: str) -> tuple[str, int | None]:
 
 
 def parse_capacity(text: str) -> CapacityChanged:
-    """Return the capacity change of a text `SECONDS:PROCESSORS`.
+    """Return the capacity change of a text `SECONDS:PROCESSORS`: from this time of the log on, the machine's size.
 
     Raise `SettingsError` if it has another form, or a number is out of range.
     """
@@ -175,9 +178,9 @@ def parse_changes(texts: Iterable[str]) -> tuple[CapacityChanged, ...]:
 
 
 def parse_pace(text: str, sleep: Callable[[float], None]) -> Pace | None:
-    """Return the pace of `--speed`; None for `max`, as fast as possible.
+    """Return the pace of `--speed`, which waits by calls of `sleep` with seconds; None for `max`, as fast as possible.
 
-    Raise `SettingsError` if the text is neither `max` nor a number of at least `MIN_FACTOR`.
+    Raise `SettingsError` if the text is neither `max` nor a finite number of at least `MIN_FACTOR`.
     """
     if text == "max":
         return None
@@ -192,7 +195,7 @@ def parse_pace(text: str, sleep: Callable[[float], None]) -> Pace | None:
 
 
 def parse_speedup(text: str) -> SpeedUp | None:
-    """Return the speedup model of moldable jobs; None for constant efficiency.
+    """Return the speedup model of moldable jobs of `--speedup`; None for `constant`.
 
     Raise `SettingsError` if the text is not the SPEC of a model.
 
@@ -214,12 +217,12 @@ def parse_speedup(text: str) -> SpeedUp | None:
 
 
 def parse_wait_bound(texts: Sequence[str] | None, mode: str) -> str:
-    """Return the full SPEC of the wait bound, by default `bmbp` if jobs start as recorded.
+    """Return the SPEC of the wait bound with every key: by default `bmbp` if jobs start as recorded, else no bound.
 
     Raise `SettingsError` if there are several texts, or the text is not the SPEC of a wait bound.
     """
     if texts and len(texts) > 1:
-        raise SettingsError(f"--wait-bound: expected one, found {len(texts)}: {', '.join(texts)}")
+        raise SettingsError(f"--wait-bound: expected one value, found {len(texts)} ({', '.join(texts)})")
     default = DEFAULTS["wait-bound"] if SOURCES[mode].closed_loop else "bmbp"
     return canonical("wait-bound", texts[0] if texts else default)
 
@@ -229,10 +232,12 @@ def configurations(
 ) -> list[tuple[str, Configuration]]:
     """Return the label and configuration of each pass over a trace.
 
-    A closed-loop source makes one pass over the trace for each policy. Any other source has only its own schedule. It
-    makes one pass for each predictor or adjustment to score.
+    A closed-loop source makes one pass over the trace for each policy; the label is the policy's SPEC. Any other source
+    has only its own schedule. It makes one pass for each predictor or adjustment to score; the label is the mode. The
+    first predictor has a pass with the first adjustment, the second with the second, and so on.
 
-    Raise `SettingsError` if a SPEC is invalid, if two passes would be equal, or if `mode` accepts only one of them.
+    Raise `SettingsError` if a SPEC is invalid, two passes would be equal, or there are several values of an option of
+    which `mode` accepts only one.
     """
     if SOURCES[mode].closed_loop:
         for option, values in (("--runtime", runtimes), ("--adjustment", adjustments)):
@@ -260,7 +265,10 @@ def configurations(
 
 
 def require_different(what: str, values: Iterable[tuple[str, object]]) -> None:
-    """Raise `SettingsError` if two values are equal. Each item is a pair: the user's text, and its value."""
+    """Raise `SettingsError` if two values are equal. Each item is a pair: the user's text, and its value.
+
+    `what` is the beginning of the error: the kind of the values, or their option.
+    """
     texts: dict[object, str] = {}
     for text, meaning in values:
         if meaning in texts:
@@ -270,7 +278,7 @@ def require_different(what: str, values: Iterable[tuple[str, object]]) -> None:
 
 
 def parse_mode(text: str) -> str:
-    """Return the name of a mode if it is known.
+    """Return the text if it is the name of a mode.
 
     Raises
     ------
@@ -283,6 +291,9 @@ def parse_mode(text: str) -> str:
 
 
 def origin_of(log: str) -> dict[str, str | None]:
-    """Return the origin of a result: the version, and the SHA-256 of the log's file or None for a pipe."""
+    """Return the origin of a result from a log `FILE` or `FILE@PROCESSORS`, as fields for its document.
+
+    The fields are the version of Shadowtime, and the SHA-256 of the log's file or None for a pipe.
+    """
     path = Path(split_size(log)[0])
     return {"shadowtime": __version__, "log_sha256": sha256_of(path) if path.is_file() else None}

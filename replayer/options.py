@@ -16,7 +16,7 @@ YesNo = Literal["yes", "no"]
 
 NO_FILE = "interrupted; no result file was written"
 CELLS_KEPT = "interrupted; finished cells are kept; run the same command again to continue"
-"""Remarks after Ctrl-C, by what it leaves behind."""
+"""Messages after Ctrl-C: of a command that writes its results at the end, and of a campaign."""
 
 DEFAULT_LOAD = 0.6
 """Default offered load of a generated log, as a share of the machine's capacity."""
@@ -28,4 +28,4 @@ KINDS = {
     "bounders": "wait-bound",
     "sources": "mode",
 }
-"""Kinds of components that a user can name, each with the option that selects one."""
+"""Kinds of components that a user can name, each with the option that selects a component of this kind."""

@@ -36,7 +36,7 @@ class ReadingOptions:
     columns: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=COLUMN,…", help="Columns by our names, as in submit=t,limit=l:min; NAME= leaves one out."
+            metavar="NAME=COLUMN,…", help="Columns by our names, as in submit=t,limit=l:min; NAME= leaves NAME out."
         ),
     ] = None
     preset: Annotated[
@@ -44,7 +44,7 @@ class ReadingOptions:
     ] = None
     time_zone: Annotated[
         str | None,
-        typer.Option(metavar="ZONE", help="Zone of dates that state none, as Europe/Berlin; by default UTC."),
+        typer.Option(metavar="ZONE", help="Zone of dates that state none, such as Europe/Berlin; by default UTC."),
     ] = None
     pools: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Pools of the machine: TOML, or output of scontrol show node.")
@@ -81,7 +81,7 @@ def reading_of(options: ReadingOptions) -> "Reading":
     typed = {field.name: getattr(options, field.name) for field in fields(ReadingOptions)}
     typed["fields"] = tuple((options.fields or "").split(",")) if options.fields else ()
     if options.delimiter == "":
-        raise SettingsError("--delimiter: expected at least one character")
+        raise SettingsError("--delimiter: expected at least one character, found ''; leave it out to detect it")
     columns, preset = typed.pop("columns"), typed.pop("preset")
     if columns or preset:
         from shadowtime.shared.accounting import parse_columns, preset_columns  # here: few logs are tables
@@ -91,7 +91,7 @@ def reading_of(options: ReadingOptions) -> "Reading":
 
 
 def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the options of `ReadingOptions`, which it gets as its parameter `reading`."""
+    """Return a command with the options of `ReadingOptions`. The command gets them as its parameter `reading`."""
     own = [known for known in signature(command).parameters.values() if known.name != "reading"]
     more = list(signature(ReadingOptions).parameters.values())
 

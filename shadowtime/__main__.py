@@ -16,7 +16,7 @@ GROUPS = {
         "check": ("replayer.commands.check", "report what a log contains, what it lacks and what is odd"),
         "check-starts": ("replayer.commands.check_starts", "measure how close policies come to a site's real starts"),
         "check-schedule": ("replayer.commands.check_schedule", "compare another simulator's schedule with a policy's"),
-        "convert": ("replayer.commands.convert", "write the jobs of a log that a replay uses as a clean log"),
+        "convert": ("replayer.commands.convert", "write the usable jobs of a log as a clean log"),
         "generate": ("replayer.commands.generate", "write a log of a synthetic workload"),
         "fit-slurm": ("replayer.commands.fit_slurm", "fit the policy slurm to a site's real starts"),
         "slurm-site": ("replayer.commands.slurm_site", "export the settings of a Slurm, for the policy slurm"),

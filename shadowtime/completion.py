@@ -34,7 +34,9 @@ def made(shell: str) -> str:
             raise
         from shadowtime.shared.errors import SettingsError
 
-        raise SettingsError("a checkout makes its completions with shtab: pip install shtab, or make setup") from None
+        raise SettingsError(
+            "shtab is missing, with which a checkout makes its completions: pip install shtab, or make setup"
+        ) from None
 
     return script(shell)
 

@@ -13,7 +13,7 @@ import typer
 
 from shadowtime.__main__ import COMMANDS, GROUPS, SHARED
 from shadowtime.replayer.options import KINDS
-from shadowtime.replayer.presentation import everything
+from shadowtime.replayer.presentation import LISTED, everything
 
 NAMES = {option: sorted(name for kind, name, _, _ in everything() if kind == option) for option in KINDS.values()}
 """Words that may follow an option, by the option's name: the names with which its SPEC may begin."""
@@ -65,7 +65,7 @@ def choices(parameter: Any) -> list[str] | None:
     if get_origin(annotation) is Literal:
         return [str(argument) for argument in get_args(annotation)]
     if parameter.name == "kind" and parameter.param_type_name == "argument":
-        return list(KINDS)
+        return list(LISTED)
     return NAMES.get(parameter.opts[0].removeprefix("--"))
 
 

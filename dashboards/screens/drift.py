@@ -16,7 +16,7 @@ WORDS = {f"{of}: {what}": describe_drift(of, what) for of, what in DESCRIPTIONS}
 
 
 def dashboard() -> Dashboard:
-    """Return the dashboard."""
+    """Return this dashboard with its panels. `generate` places and numbers the panels."""
     made = board(
         "drift",
         "Drift",
@@ -32,7 +32,7 @@ def dashboard() -> Dashboard:
     seen = (
         rows(
             "Predictions that do not hold, and since when",
-            Asks("Of what and of whom do predictions fail, since when, or until when did they?", empty=UNWATCHED),
+            Asks("Which predictions failed, for which jobs, and from when to when?", empty=UNWATCHED),
             [
                 Query(f"{lasts} or {none}", "lasts"),
                 Query(f"{by} ({_described(f'{changed} and {now} > 0')})", "since"),

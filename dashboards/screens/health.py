@@ -15,7 +15,7 @@ STAGE = "{{stage}}"
 
 
 def dashboard() -> Dashboard:
-    """Return the dashboard."""
+    """Return this dashboard with its panels. `generate` places and numbers the panels."""
     made = board(
         "health",
         "Health",
@@ -40,13 +40,13 @@ def dashboard() -> Dashboard:
             for title, question, metric, share in (
                 (
                     "From an event to the answer, median",
-                    "How long do half of the events take at most, to a stage's answer (the scheduler's: a decision)?",
+                    "Within which time does a stage answer half of the events? The scheduler answers with a decision.",
                     names.WORKER_LATENCY,
                     0.5,
                 ),
                 (
                     "From an event to the answer, p99",
-                    "How long do 99 % of the events take at most?",
+                    "Within which time does a stage answer 99 % of the events?",
                     names.WORKER_LATENCY,
                     0.99,
                 ),

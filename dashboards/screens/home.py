@@ -22,7 +22,7 @@ NOW = "2h"
 """A cluster runs now if it has a sample that is at most this old."""
 
 LAST_ANSWERS = f'{names.WORKER_LATENCY.name}_bucket{{stage="scoreboard"}}'
-"""The times from events to the answers of the last stage. Those of earlier stages are shorter, and would hide it."""
+"""The times from events to the answers of the last stage. Earlier stages answer sooner and would lower the quantile."""
 
 NEWEST_FIRST = VariableSort.ALPHABETICAL_DESC
 CHOSEN = "&var-experiment=${__data.fields.experiment:percentencode}&var-cluster=${__data.fields.cluster:percentencode}"
@@ -52,7 +52,7 @@ or a cluster opens that one. On each screen, *Time of the log* leads to the time
 
 
 def dashboard() -> Dashboard:
-    """Return the dashboard."""
+    """Return this dashboard with its panels. `generate` places and numbers the panels."""
     made = board("home", "Shadowtime", "Is all well, what runs, and where to look?", time=("now-1h", "now"))
     made = made.with_variable(
         hidden("experiment", ever("last_over_time", "experiment", "max"), "experiment").sort(NEWEST_FIRST)

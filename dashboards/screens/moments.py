@@ -20,10 +20,10 @@ LABEL_LENGTH = 24
 """Maximum number of letters of a name under a bar."""
 
 LOWEST = -1e9
-"""Below all values. In thresholds of a column, Grafana takes null for 0."""
+"""A limit below all values, because Grafana takes null for 0 in the thresholds of a column."""
 
 WIDTHS = {"policy": 170, "experiment": 200, "shadow": 200, "failure": 300}
-"""Least widths in pixels of columns with names. Grafana would give every column 150, and cut the last ones."""
+"""Minimum widths in pixels of columns with names. Grafana would give every column 150, and cut the last columns."""
 
 NARROWEST, LETTER = 32, 8
 """Width in pixels of a column without a heading, and of a letter of its heading."""
@@ -37,7 +37,10 @@ GAUGE = Override(id_val="custom.cellOptions", value={"type": "gauge", "mode": "b
 def rows(
     title: str, asks: Asks, queries: Sequence[Query], units: Mapping[str, str], height: int = HEIGHT, span: int = 24
 ) -> table.Panel:
-    """Return a table with a column per label and a column per query. The legend of a query names its column."""
+    """Return a table with a column per label and a column per query. The legend of a query names its column.
+
+    `units` are the units of columns, by name.
+    """
     panel = _transformed(table.Panel(), [_named(queries)])
     panel = finished(panel, title, asks, queries, span, PromQueryFormat.TABLE, coloured=False).height(height)
     panel = _with_empty_cells(panel)
@@ -51,7 +54,7 @@ def rows(
 
 
 def sentences(title: str, asks: Asks, query: Query) -> table.Panel:
-    """Return a table of sentences: the legends of the series of one query. Labels of the query hold the figures."""
+    """Return a table of sentences: the legends of the series of one query. The figures are in labels of the query."""
     reduced = model.DataTransformerConfig(
         id_val="reduce", options={"reducers": ["lastNotNull"], "mode": "seriesToRows"}
     )
@@ -74,7 +77,7 @@ def bars(title: str, asks: Asks, queries: Sequence[Query], over: str) -> barchar
 def shares(title: str, asks: Asks, query: Query, over: str) -> table.Panel:
     """Return a table of one query: a row for each value of the label `over`, a column for each policy.
 
-    Values from 5 % on are coloured as bad, values up to -5 % as good.
+    Values of at least 5 % are coloured as bad, values below -5 % as good.
     """
     panel = _crossed(table.Panel(), over, "policy")
     panel = finished(panel, title, asks, [query], 12, PromQueryFormat.TABLE, coloured=False).decimals(0)
@@ -94,7 +97,7 @@ def bars_by(title: str, asks: Asks, query: Query, over: str) -> barchart.Panel:
 def matrix(title: str, asks: Asks, query: Query, over: str, by: str, words: Mapping[str, str]) -> table.Panel:
     """Return a table of one query: a row for each value of the label `over`, a column for each of the label `by`.
 
-    `words` has the heading of each column, in order.
+    `words` has the headings of the columns, in order, by the value of `by`.
     """
     order = {name: at for at, name in enumerate([over, *words.values()])}
     panel = _crossed(table.Panel(), over, by, words)
@@ -134,14 +137,14 @@ class _LiveTarget(Builder[variants.Dataquery], variants.Dataquery):
 
 
 def against(panel: table.Panel, column: str, limit: float) -> table.Panel:
-    """Colour a column of a table: values below `limit` as bad, others as good."""
+    """Colour a column of a table, values below `limit` as bad, others as good, and return the table."""
     steps = [{"value": LOWEST, "color": BAD}, {"value": limit, "color": GOOD}]
     shades = Override(id_val="thresholds", value={"mode": "absolute", "steps": steps})
     return panel.override_by_name(column, [FILLED, shades])
 
 
 def gauge(panel: table.Panel, column: str) -> table.Panel:
-    """Draw a column of shares as bars from 0 to 100 %."""
+    """Draw a column of shares as bars from 0 to 100 %, and return the table."""
     neutral = Override(id_val="thresholds", value={"mode": "absolute", "steps": [{"value": LOWEST, "color": NEUTRAL}]})
     limits = [Override(id_val="min", value=0), Override(id_val="max", value=1)]
     return panel.override_by_name(column, [GAUGE, neutral, *limits, Override(id_val="unit", value="percentunit")])

@@ -62,11 +62,11 @@ WAITED = {
     "259200": "3 days",
     "604800": "7 days",
 }
-"""Headings of the columns with the share of jobs that waited at most so long, by the limit in seconds."""
+"""Heading of each column with the share of jobs that waited at most a limit, by this limit in seconds."""
 
 
 def dashboard() -> Dashboard:
-    """Return the dashboard."""
+    """Return this dashboard with its panels. `generate` places and numbers the panels."""
     made = board(
         "policies",
         "Which policy?",

@@ -14,7 +14,7 @@ NONE_REQUESTED = "No job with a request has ended yet"
 
 
 def dashboard() -> Dashboard:
-    """Return the dashboard."""
+    """Return this dashboard with its panels. `generate` places and numbers the panels."""
     made = board(
         "runtime_distribution",
         "Run times",

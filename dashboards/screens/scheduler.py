@@ -25,7 +25,7 @@ MEASURES = {
 
 
 def dashboard() -> Dashboard:
-    """Return the dashboard."""
+    """Return this dashboard with its panels. `generate` places and numbers the panels."""
     made = board(
         "scheduler",
         "Decisions",

@@ -22,7 +22,7 @@ SILENT = "60d"
 
 
 def dashboard() -> Dashboard:
-    """Return the dashboard."""
+    """Return this dashboard with its panels. `generate` places and numbers the panels."""
     made = board(
         "scoreboard",
         "Machine and queue",
@@ -177,7 +177,7 @@ def _busy() -> str:
 
 
 def _changed() -> str:
-    """Return the query with a value where the number of processors differs from that one point of a chart earlier.
+    """Return the query with a value where the number of processors differs from that at the preceding point of a chart.
 
     `changes` of VictoriaMetrics would count the first sample after each gap, and samples stop while a log is silent.
     """

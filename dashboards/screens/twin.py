@@ -19,7 +19,7 @@ REAL_FROM = 20
 
 
 def dashboard() -> Dashboard:
-    """Return the dashboard."""
+    """Return this dashboard with its panels. `generate` places and numbers the panels."""
     made = board(
         "twin",
         "The twin",

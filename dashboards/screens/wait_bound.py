@@ -18,7 +18,7 @@ MARGIN = "margin to the band"
 
 
 def dashboard() -> Dashboard:
-    """Return the dashboard."""
+    """Return this dashboard with its panels. `generate` places and numbers the panels."""
     made = board(
         "wait_bound",
         "Bounds on waits",

@@ -20,7 +20,7 @@ CLASSES = {
 
 
 def dashboard() -> Dashboard:
-    """Return the dashboard."""
+    """Return this dashboard with its panels. `generate` places and numbers the panels."""
     made = board(
         "walltime_adjustment",
         "Requested times",

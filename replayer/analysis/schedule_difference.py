@@ -17,7 +17,7 @@ from shadowtime.shared.text import RunContext, describe_reason, reasons_of
 class Deviation(NamedTuple):
     """The first start that differs: the job, both start times in seconds, free processors, and the policy's reason.
 
-    `free` is the number of free processors of the job's pool. `processors` is the size of that pool.
+    `free` is the number of free processors of the job's pool at the earlier start. `processors` is the pool's size.
     """
 
     job_number: int
@@ -45,7 +45,7 @@ class Moment(NamedTuple):
 
 
 def starts_of(plan: RunPlan) -> Integers:
-    """Return the time at which each job of a run starts, in seconds, in order of the log."""
+    """Return the last start time of each job of a run, in seconds of the log, in order of the log; shape (jobs,)."""
     schedule = Schedule()
     plan.replay([schedule]).run_to_end()
     ran, numbers = schedule.table(), plan.workload.columns["job_number"]
@@ -56,7 +56,8 @@ def starts_of(plan: RunPlan) -> Integers:
 def first_deviation(plan: RunPlan, theirs: Integers, ours: Integers) -> Deviation | None:
     """Return the earliest start that only one of two schedules has; None if they are equal.
 
-    Until then the machines of both schedules are in the same state, so the policy's reason applies to both.
+    `theirs` and `ours` are start times as of `starts_of`; `ours` is the schedule of `plan`. Before this start, the
+    machines of both schedules are in the same state, so the policy's reason applies to both.
     """
     first = np.where(theirs == ours, np.iinfo(np.int64).max, np.minimum(theirs, ours))
     job = int(np.argmin(first))
@@ -69,7 +70,7 @@ def first_deviation(plan: RunPlan, theirs: Integers, ours: Integers) -> Deviatio
 
 
 def _moment(plan: RunPlan, now: int, at: int) -> Moment:
-    """Return the state of pool `at` after all events up to second `now`."""
+    """Return the state of the pool with index `at` after all events of second `now` and before."""
     opened: list[Explaining] = []
     decided: list[Decided] = []
 

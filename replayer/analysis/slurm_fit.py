@@ -53,7 +53,7 @@ def steps(workload: Workload) -> Iterator[list[Keys]]:
 
 
 def _by_wait(workload: Workload) -> list[list[int]]:
-    """Return number, priority factor and tier of each queue for the key `partitions`; empty for fewer than two queues.
+    """Return number, priority factor and tier (1) of each queue for the key `partitions`; empty for fewer than two.
 
     A queue with a shorter median wait has a larger factor.
     """
@@ -66,7 +66,7 @@ def _by_wait(workload: Workload) -> list[list[int]]:
 
 
 def loss_of(workload: Workload, keys: Keys) -> float:
-    """Return the error of starts under these settings: the mean of log(1 + minutes from the recorded start)."""
+    """Return the error of starts under these settings: the mean of ln(1 + minutes from the recorded start)."""
     plan = RunPlan("slurm", workload.name, workload, configure(policy_of(keys)))
     off = np.abs(starts_of(plan) - real_starts(workload))
     return float(np.log1p(off / 60).mean())
@@ -76,9 +76,9 @@ def fit(workload: Workload, jobs: int, say: Callable[[str], None]) -> Tried:
     """Return the settings with the smallest error on the first half of a log, or on its first `jobs` jobs if fewer.
 
     The rest of the log is not used. One or a few keys change at a time, and a change is kept only if it reduces the
-    error. The fit takes some 20 replays.
+    error. The fit takes some 20 replays. After each, `say` gets a line with the error and the changed keys.
 
-    Raise `TraceError` if the log does not have all waits, or has too few jobs.
+    Raise `TraceError` if a recorded wait is unknown, or the log has too few jobs.
     """
     half = of_rows(workload, slice(min(len(workload) // 2, jobs)))
     if len(half) < 2:
@@ -99,9 +99,9 @@ def fit(workload: Workload, jobs: int, say: Callable[[str], None]) -> Tried:
 
 
 def require_better(fitted: StartAccuracy, others: Sequence[StartAccuracy]) -> None:
-    """Check that no other policy meets more of the later starts within a minute, alone or step by step.
+    """Raise `TraceError` if another policy meets more of the later starts within a minute, alone or step by step.
 
-    Raise `TraceError` if one does. The message has both shares.
+    There must be at least one other policy. The message has both shares.
     """
     for way, measure in (("", "within_minute"), ("step by step, ", "stepped_within_minute")):
         other = max(others, key=lambda row: float(getattr(row, measure)))

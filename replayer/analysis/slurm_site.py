@@ -10,7 +10,7 @@ from shadowtime.shared.output import require_places, result_file
 
 
 async def asked(commands: Commands) -> dict[str, str]:
-    """Return the output of each of Slurm's commands, by name.
+    """Run all of Slurm's `COMMANDS`, and return the output of each by its name in `COMMANDS`.
 
     Raise `FollowError` if a command fails. The error has the message of the command.
     """
@@ -49,7 +49,14 @@ def _toml(value: Any) -> str:
 async def write_site(commands: Commands, output: Path, pools: Path, names_file: Path, key_file: Path | None) -> Site:
     """Query a Slurm, and write three files: its settings, its pools and the numbers of names. Return the site.
 
-    Raise `SettingsError` if two of these files are the same, or one is the key file.
+    With a key file, names are written as keyed hashes.
+
+    Raises
+    ------
+    SettingsError
+        If two of these files are the same, or one is the key file.
+    FollowError
+        If a command of Slurm fails.
     """
     require_places([output, pools, names_file], [key_file])
     names = read_names(names_file, key_file)

@@ -39,9 +39,11 @@ class StartAccuracy(NamedTuple):
 def measure_start_accuracy(
     policy: str, workload: Workload, ours: Integers, stepped: Integers, of: Flags | None = None
 ) -> StartAccuracy:
-    """Return the accuracy of free-running and stepped starts. `of` selects jobs; None selects all.
+    """Return the accuracy of start times from a free-running replay (`ours`) and a step-by-step replay (`stepped`).
 
-    Raise `TraceError` if no job is selected.
+    Both have one time in seconds for each job of the workload. `of` selects jobs by a flag for each; None selects all.
+
+    Raise `TraceError` if no job is selected, or a recorded wait is unknown.
     """
     rows = np.ones(len(ours), dtype=np.bool_) if of is None else of
     if not rows.any():
@@ -63,12 +65,15 @@ def measure_start_accuracy(
 
 
 def met_by(plan: RunPlan, of: Flags | None = None) -> StartAccuracy:
-    """Return the accuracy of a policy, from replays of the whole log: free-running and step by step."""
+    """Return the accuracy of a policy on the jobs `of`, from two replays of the whole log: free-running, step by step.
+
+    `of` and the error are as in `measure_start_accuracy`.
+    """
     return measure_start_accuracy(plan.label, plan.workload, starts_of(plan), stepped_starts(plan, TEN_MINUTES), of)
 
 
 def met_table(title: str, rows: list[StartAccuracy]) -> FittedTable:
-    """Return a table with one row per policy, the most accurate first."""
+    """Return a table with one row per policy, the largest share of starts within a minute first."""
     rows = sorted(rows, key=lambda row: (-row.within_minute, row.mean_off))
     return FittedTable(
         title,

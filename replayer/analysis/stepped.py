@@ -23,11 +23,11 @@ DECIDING = [stage for stage in STAGES if stage.name != "scoreboard"]
 class Stepped(Machine):
     """A machine that starts jobs as recorded, whatever the policy decides.
 
-    The policy runs whenever it would run in a closed replay. It also runs one second after recorded starts that it did
-    not decide. A recorded start alone causes no pass.
+    The policy runs whenever it would run in a closed replay. It also runs one second after recorded starts, unless its
+    last decision had exactly these starts.
 
     With `free`, the machine continues from the snapshot of a machine without `free`, and applies decisions. The first
-    one is the last decision of the snapshot, applied at the time of the next recorded start.
+    is the last decision in the snapshot. It is applied at the time of the next recorded start.
 
     Raise `TraceError` as in `Machine` and `real_starts`.
     """
@@ -49,11 +49,14 @@ class Stepped(Machine):
         self._starts = starts[self._order]
         self._begun = 0
         self._decided: Decided | None = None
-        """Last decision, not yet applied. The machine has not changed since this decision."""
+        """Last decision, if it has starts or kills and the machine has not changed since then."""
         self._free = free
 
     def starting(self) -> list[int]:
-        """Return the numbers of the jobs with a recorded start at the next instant; empty if it has other events."""
+        """Return the numbers of the jobs with a recorded start at the next instant.
+
+        The result is empty if the instant has other events, or with `free`.
+        """
         time = self.next_time()
         if time is None or self._free or time == self._soonest():
             return []
@@ -119,14 +122,19 @@ def stepped_starts(plan: RunPlan, patience: int) -> Integers:
     If the policy decides to start the job by the recorded start, this is the time of the first such decision. Otherwise
     a copy of the machine applies the policy's decisions from just before the recorded start, and the start on the copy
     counts. A job that has not started on the copy within `patience` seconds gets a start one second after that limit.
-    O(replay + late starts * (state + `patience` of a replay)).
+    The cost is one replay, and for each late start a copy of the state and at most `patience` seconds of a replay.
 
     Parameters
     ----------
     plan
-        The run. Its jobs must have recorded waits.
+        The run. Its mode is ignored.
     patience
         Seconds after a recorded start for which the policy continues alone.
+
+    Raises
+    ------
+    TraceError
+        If a job has no recorded wait.
     """
     started = real_starts(plan.workload)
     numbers = plan.workload.columns["job_number"].tolist()

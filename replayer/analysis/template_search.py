@@ -37,7 +37,7 @@ MIN_JOBS = 100
 
 
 Happening = tuple[int, int, int]
-"""`PREDICTED` or `ENDED`, the row of a job in the workload, and for how many seconds it has run."""
+"""`PREDICTED` or `ENDED`, the row of a job in the workload, and the seconds that the job has run so far."""
 
 
 def events_of(workload: Workload) -> Iterator[Happening]:
@@ -54,7 +54,7 @@ def events_of(workload: Workload) -> Iterator[Happening]:
 # The predictions that a policy makes of the jobs in the system.
 
 MAX_PREDICTIONS = 50_000
-"""Least number of predictions after thinning. Of more than twice as many, every second, fourth, eighth, … is used."""
+"""Number of predictions that thinning always leaves. It drops every second prediction if there are twice as many."""
 
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 
@@ -63,7 +63,7 @@ class PredictionsMade:
     """An observer that lists the predictions made under a policy, and the ends that are learned from.
 
     To forecast waits, all running and waiting jobs are predicted at each submission. To decide, they are predicted at
-    each pass. `lwf` then needs only the waiting jobs.
+    each pass, but under `lwf` only the waiting jobs.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class PredictionsMade:
     policy
         Name of the policy.
     purpose
-        Use of the predictions.
+        Use of the predictions: `waits` (forecast waits) or `schedule` (decide).
 
     References
     ----------
@@ -110,7 +110,7 @@ class PredictionsMade:
                 self.happenings.append((ENDED, row, event.run_time))
 
     def _predict(self, now: int) -> None:
-        """Add every `_stride`-th prediction. Once there are too many, drop half of them."""
+        """Add every `_stride`-th prediction of the jobs at time `now`. Once there are too many, drop half of them."""
         running = list(self._started.items()) if self._of_running else []
         jobs = [*((row, now - started) for row, started in running), *((row, 0) for row in self._waiting)]
         self.happenings += [(PREDICTED, *jobs[at]) for at in range(-self._seen % self._stride, len(jobs), self._stride)]
@@ -124,7 +124,10 @@ class PredictionsMade:
 
 
 def predictions_made(workload: Workload, policy: str, purpose: Purpose) -> list[Happening]:
-    """Return the predictions that a replay under a policy makes, and the ends of jobs. The policy uses requests."""
+    """Return the predictions that a policy needs in a replay, and the ends of jobs, in order of time.
+
+    In this replay, the policy uses requested times as predictions.
+    """
     made = PredictionsMade(workload, policy, purpose)
     carry_out(RunPlan(policy, workload.name, workload, configure(policy, "requested")), [made])
     return made.happenings
@@ -138,25 +141,33 @@ def errors_on(
 ) -> TemplateErrors:
     """Return the error function of template sets on a workload. It runs on the threads of a pool.
 
-    By default, each job is predicted once, at its submission as recorded.
+    `happenings` are predictions and ends in order of time. By default, each job is predicted once, at its recorded
+    submission.
 
-    Raise `TraceError` if the workload is too short, has no submission after the end of another job, or has no recorded
-    waits.
+    Raise `TraceError` if the workload has fewer than `MIN_JOBS` jobs, or no prediction follows the first end.
     """
     if len(workload) < MIN_JOBS:
-        raise TraceError(f"{workload.name}: {len(workload)} jobs are too few; a search needs at least {MIN_JOBS}")
+        raise TraceError(
+            f"{workload.name}: {len(workload)} jobs are too few; a search needs at least {MIN_JOBS}: raise --jobs, or "
+            "use a longer log"
+        )
     events = list(events_of(workload)) if happenings is None else happenings
     run_times = {row: run_time for kind, row, run_time in events if kind == ENDED}
     jobs = [remembered(submission(job), run_times.get(row, job.run_time)) for row, job in enumerate(workload)]
     kinds = [kind for kind, *_ in events]
     if ENDED not in kinds or PREDICTED not in kinds[kinds.index(ENDED) :]:
-        raise TraceError(f"{workload.name}: nothing to learn from: no job ends before the last is submitted")
+        raise TraceError(
+            f"{workload.name}: nothing to learn from, because no job ends before the last prediction; use a longer log"
+        )
     return TemplateErrors(jobs, events, settings, pool.map)
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Options of a search: jobs of each log, sets in a generation, generations, seed, threads, and requests."""
+    """Options of a search: jobs of each log, sets in a generation, generations, seed, threads, and requests.
+
+    With 0 `workers`, a search has one thread for each processor.
+    """
 
     jobs: int = 10_000
     population: int = 40
@@ -175,7 +186,7 @@ class SearchOptions:
 
 
 class Search(NamedTuple):
-    """One search: for the predictions that a policy makes for a purpose, or for one prediction of each job."""
+    """One search on a log: for the predictions of a policy for a purpose; without a policy, for one of each job."""
 
     trace: str
     policy: str | None = None
@@ -189,9 +200,12 @@ class Search(NamedTuple):
 
 
 def searches_of(traces: Sequence[str], policies: Sequence[str], purposes: Sequence[str]) -> list[Search]:
-    """Return every search. `fcfs` decides without predictions, so it is searched only to forecast waits.
+    """Return a search for each log, policy and purpose; without policies, one for each log. No purpose means all.
 
-    Raise `SettingsError` if a policy is unknown or has keys, a purpose is unknown, or no search is left.
+    `fcfs` decides without predictions, so it is searched only to forecast waits.
+
+    Raise `SettingsError` if a policy is unknown or has keys, a purpose is unknown or has no policy, or no search is
+    left.
     """
     for policy in policies:
         configure(policy)
@@ -220,9 +234,10 @@ def write_templates(searches: Sequence[Search], output: Path, options: SearchOpt
     Raises
     ------
     SettingsError
-        If a number is out of its range, or two searches would write the same file.
+        If a number is out of its range, two searches would write the same file, a result would overwrite a log, or
+        `output` is a file and there are several searches.
     TraceError
-        If a log has too few jobs, or none to learn from.
+        If a log cannot be read, has too few jobs, or has no prediction after the first end.
     """
     options.require_in_range()
     read = [split_size(one.trace)[0] for one in searches]

@@ -34,15 +34,15 @@ class ReadingArguments(TypedDict, total=False):
     """
 
     columns: Mapping[str, str]
-    """Names of a table's columns by our names of fields. An empty name leaves the field out."""
+    """Column of a table for each of our field names. An empty column leaves the field out. Overrides `preset`."""
     preset: str
     """Name of a published data set, whose columns are known (docs/datasets.md)."""
     time_zone: str
-    """Zone of dates that state none, as `Europe/Berlin`; UTC by default."""
+    """Time zone of dates that state none, such as `Europe/Berlin`; UTC by default."""
     date_format: str
-    """How dates are written, in the codes of `strptime`."""
+    """Format of dates, in the codes of `strptime`."""
     fields: Sequence[str]
-    """Fields of a file without a header, in order."""
+    """Names of the fields of a file without a header, in order."""
     delimiter: str
     """Text between two fields; detected by default."""
     cluster: str
@@ -54,7 +54,7 @@ class ReadingArguments(TypedDict, total=False):
     names: str | PathLike[str]
     """File in which names and their numbers are kept."""
     names_key: str | PathLike[str]
-    """File of a key: names are kept as hashes that are made with it."""
+    """File with a key. With it, `names` has keyed hashes instead of names."""
 
 
 def read_log(
@@ -78,15 +78,15 @@ def read_log(
         table of jobs; the bundled trace by default. Or a data frame of pandas, polars or pyarrow with the columns of a
         table of jobs (docs/accounting.md).
     processors
-        Size of the machine; by default from the header of the log.
+        Size of the machine; by default from the log.
     jobs
-        Keep only this number of jobs, the earliest submitted.
+        Keep only this number of jobs, the earliest submitted; None keeps all.
     requests
-        `as-logged`, `actual` (each job requests its run time), `at-least-run` (so do jobs that ran past their
-        requests), `doubled`, or `queue-maximum` (the longest run time of the job's queue over the whole log, which
-        looks ahead).
+        Requested time of each job. `as-logged`: unchanged. `actual`: its run time. `at-least-run`: its run time if it
+        ran past its request. `doubled`: twice its request. `queue-maximum`: the longest run time of its queue over the
+        whole log, which looks ahead.
     sizes
-        Whether a job takes the processors that it requested, or those that it was `allocated` (SWF field 5).
+        Processors of each job: those that it `requested`, or those that it was `allocated` (SWF field 5).
     oversized
         Whether jobs larger than the machine are left out (`drop`) or cut to its size (`align`).
     load
@@ -99,9 +99,11 @@ def read_log(
     Raises
     ------
     TraceError
-        If the file is not a log, or no job is left.
+        If the file is not a log, the size of the machine is unknown, or no job is left.
     SettingsError
         If an argument is out of its range.
+    TypeError
+        If an argument is not a field of `ReadingArguments`.
 
     Examples
     --------
@@ -120,13 +122,23 @@ def read_log(
     return prepare(trace, processors, **options, limit=jobs, recorded=recorded)
 
 
+def workload_of(log: Log, mode: str) -> Workload:
+    """Return the jobs of a log for a replay in a mode: those of a workload unchanged, or those of the log at a path.
+
+    Raise `SettingsError` if the mode is unknown, `TraceError` if the log cannot be read.
+    """
+    if mode not in SOURCES:
+        raise SettingsError(f"mode {mode!r} is not one of {', '.join(SOURCES)}")
+    return log if isinstance(log, Workload) else read_log(log, recorded=not SOURCES[mode].closed_loop)
+
+
 def stated_reading(arguments: ReadingArguments) -> Reading:
     """Return the options for reading accounting files and tables.
 
     Raises
     ------
     TypeError
-        If there is no option of the name of an argument.
+        If an argument is not a field of `ReadingArguments`.
     SettingsError
         If the value of an option is invalid.
 
@@ -139,7 +151,7 @@ def stated_reading(arguments: ReadingArguments) -> Reading:
         raise TypeError(f"read_log() got an unexpected keyword argument {min(unknown)!r}")
     stated: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None}
     if stated.get("delimiter") == "":
-        raise SettingsError("delimiter: expected at least one character")
+        raise SettingsError("delimiter: expected at least one character, found ''; leave it out to detect it")
     if preset := stated.pop("preset", None):
         stated["columns"] = preset_columns(preset) | dict(stated.get("columns", {}))
     if isinstance(stated.get("fields"), str):
@@ -169,23 +181,27 @@ def replay(
     log
         A workload from `read_log`, or the path of a log.
     policy, runtime, adjustment, wait_bound
-        SPECs, as on the command line (docs/reference/specs.md), or classes or objects of your own. A policy may be a
-        function, too: it gets `(now, queue, running, free)` and returns the rows of the queue to start
-        (docs/plugins.md).
+        SPECs, as on the command line (docs/reference/specs.md), or classes or objects of your own; None for the
+        default. A policy may be a function, too: it gets `(now, queue, running, free)` and returns the rows of the
+        queue to start (docs/plugins.md).
     mode
         `closed`: jobs start as decided. `recorded`: jobs start as in the log, and decisions are only advice.
     seed
         Seed of all random numbers.
     capacity
-        Changes of the machine's size: time in seconds of the log to the new number of processors.
-    restartable, moldable, speedup
-        Whether jobs may be killed and restarted, and whether they may run on other numbers of processors. `speedup`
-        says how run times then scale.
+        Changes of the machine's size: a mapping from times in seconds of the log to the number of processors from then.
+    restartable, moldable
+        Whether jobs may be killed and restarted, and whether they may run on other numbers of processors.
+    speedup
+        How run times then depend on the number of processors: the SPEC of `--speedup`. `constant` means that processors
+        times run time does not change.
 
     Raises
     ------
     SettingsError
         If an argument is out of its range or a SPEC is invalid.
+    TraceError
+        If the log cannot be read.
     ReplayError
         If waiting jobs can never start.
 
@@ -199,8 +215,6 @@ def replay(
     >>> replay(read_log(jobs=300), in_order).scores.policy == replay(read_log(jobs=300), "fcfs").scores.policy
     True
     """
-    if mode not in SOURCES:
-        raise SettingsError(f"mode {mode!r} is not one of {', '.join(SOURCES)}")
     require_seed(seed)
     for name, trait in (("restartable", restartable), ("moldable", moldable)):
         if not isinstance(trait, bool):
@@ -209,7 +223,7 @@ def replay(
     others = {"runtime": runtime, "adjustment": adjustment, "wait-bound": wait_bound}
     specs = {kind: [own.spec_of(kind, of_kind)] for kind, of_kind in others.items() if of_kind is not None}
     policies = [own.spec_of("policy", policy)]
-    workload = log if isinstance(log, Workload) else read_log(log, recorded=not SOURCES[mode].closed_loop)
+    workload = workload_of(log, mode)
     traits = JobTraits(restartable, moldable, parse_speedup(speedup))
     with own:
         ((label, configuration),) = configurations(mode, policies, specs.get("runtime"), specs.get("adjustment"))
@@ -241,7 +255,7 @@ def wait_bound(waits: Sequence[int], quantile: float = 0.95, confidence: float =
     Raises
     ------
     ValueError
-        If quantile or confidence is not between 0 and 1, or a wait is negative or not a number.
+        If quantile or confidence is not between 0 and 1, or a wait is negative or NaN.
 
     Examples
     --------
@@ -268,7 +282,7 @@ def make(kind: str, spec: str) -> Any:
     kind
         `policy`, `runtime`, `adjustment` or `wait-bound`, as the options of the command line.
     spec
-        Name and keys of the component.
+        Name and keys of the component, such as `easy:forecast=yes`.
 
     Raises
     ------

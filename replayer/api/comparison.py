@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shadowtime.replayer.api.api import Log, read_log, replay
+from shadowtime.replayer.api.api import Log, replay, workload_of
 from shadowtime.replayer.api.frames import require_pandas
 from shadowtime.replayer.api.own import require_several
 from shadowtime.replayer.api.result import Result
-from shadowtime.replayer.logs import Workload, perturbed
+from shadowtime.replayer.logs import perturbed
 from shadowtime.replayer.report import by_user
+from shadowtime.replayer.simulation import SOURCES, Machine
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import among
 from shadowtime.shared.statistics import half_width
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 MAX_COPIES = 1_000
 
 FIGURES = ("mean_wait", "mean_bounded_slowdown", "max_wait", "worst_user", "utilization")
-"""Figures of a row: those of `PolicyScores`, and the longest mean wait of a user, in seconds."""
+"""Figures of a row: four of `PolicyScores`, and the longest mean wait of a user with 20 jobs or more, in seconds."""
 
 
 class Draw(NamedTuple):
-    """One replay of a comparison: the log and the number of its copy, the policy, and the result."""
+    """One replay of a comparison: the log, the number of its copy (0: the log itself), the policy, and the result."""
 
     log: str
     copy: int
@@ -55,7 +56,7 @@ class Compared:
 
     @property
     def rows(self) -> "pd.DataFrame":
-        """A row per replay: log, copy, policy and figures, times in seconds."""
+        """A row per replay: log, number of the copy (0: the log itself), policy and `FIGURES`. Times are in seconds."""
         require_pandas()
         import pandas as pd
 
@@ -63,14 +64,15 @@ class Compared:
 
     @property
     def table(self) -> "pd.DataFrame":
-        """A row per log and policy: the mean of each figure over the copies of the log."""
+        """A row per log and policy: the mean of each figure over the log itself and its copies."""
         rows = self.rows
         return rows.drop(columns="copy").groupby(["log", "policy"], sort=False).mean()
 
     def relative(self, to: str | None = None, *, interval: bool = False) -> "pd.DataFrame":
         """Return the ratio of each figure to that of a policy on the same copy: geometric means over copies and logs.
 
-        A ratio of two zeros, or of a figure that a replay lacks, is unknown, and left out of the means.
+        The frame has a row per policy. A ratio of two zeros, or of a figure that a replay lacks, is unknown. The means
+        do not include it.
 
         Parameters
         ----------
@@ -78,7 +80,8 @@ class Compared:
             Name of a policy of the comparison; by default the first one.
         interval
             Whether each figure has three columns: `mean`, `low` and `high`. The last two are a 95 % interval (Student's
-            t) over the copies. One draw is the copy with the same number of each log. Without copies, both are missing.
+            t) over the copies. The copies with the same number, one of each log, are one draw. Without copies, `low`
+            and `high` are missing.
 
         Raises
         ------
@@ -105,7 +108,7 @@ class Compared:
         return pd.concat(columns, axis=1).swaplevel(axis=1)[figures].apply(np.exp)
 
     def report(self, path: str | PathLike[str], log: str | None = None) -> None:
-        """Write the page that compares the policies on a log as it is; by default the first log.
+        """Write the page that compares the policies on the unchanged log of this name, by default on the first log.
 
         Raises
         ------
@@ -140,9 +143,9 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
     Parameters
     ----------
     logs
-        A workload from `read_log` or the path of a log, or several.
+        A workload from `read_log` or the path of a log, or a list or tuple of them.
     policies
-        SPECs, classes, objects or functions, as for `replay`. The first is what `relative` compares with.
+        SPECs, classes, objects or functions, as for `replay`. By default, `relative` compares with the first.
     copies
         Number of perturbed copies of each log beside the log itself. In a copy, every submission is moved by up to a
         minute (docs/campaigns.md). So the differences between copies show how much is chance.
@@ -152,12 +155,16 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
     Raises
     ------
     SettingsError
-        If an argument is out of its range, or two policies or two logs have the same name.
+        If an argument is out of its range, two policies or two logs have the same name, or there are several policies
+        in a mode in which jobs start as recorded.
+    TraceError
+        If a log cannot be read.
     ReplayError
         If waiting jobs can never start.
 
     Examples
     --------
+    >>> from shadowtime import read_log
     >>> def in_order(now, queue, running, free):
     ...     return [row for row, taken in enumerate(queue.processors.cumsum()) if taken <= free]
     >>> compared = compare(read_log(jobs=300), ["easy", in_order], copies=1)
@@ -175,10 +182,16 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
     require_several(policies)
     if not policies:
         raise SettingsError(f"policies: expected a list of policies, found {policies!r}")
-    several = logs if isinstance(logs, list | tuple) else [logs]
+    several: Sequence[Any] = logs if isinstance(logs, list | tuple) else [logs]
     if not several:
         raise SettingsError("logs: expected at least one log")
-    workloads = [log if isinstance(log, Workload) else read_log(log) for log in several]
+    mode = options.get("mode", Machine.name)
+    workloads = [workload_of(log, mode) for log in several]
+    if len(policies) > 1 and not SOURCES[mode].closed_loop:
+        raise SettingsError(
+            f"policies: expected one in {mode} mode, where jobs start as recorded under every policy; found "
+            f"{len(policies)}"
+        )
     _require_different("log", [workload.name for workload in workloads])
     draws: list[Draw] = []
     for workload in workloads:

@@ -21,25 +21,25 @@ JOB_COLUMNS = {
     "start_time": "its start",
     "end_time": "its end",
     "wait": "seconds from its submission to its start",
-    "run_time": "seconds that it would run on the processors that it requested, at most its request",
+    "run_time": "seconds that it would run on the processors that it requested; in mode `closed` at most its request",
     "requested_time": "seconds that it requested",
     "processors": "processors that it held",
     "requested_processors": "processors that it requested",
     "bounded_slowdown": "its bounded slowdown (algorithms.md#bounded-slowdown)",
     "user_id": "number of its user; missing if unknown, as in the next four columns",
     "group_id": "number of the user's group",
-    "executable_number": "number of what it executes",
+    "executable_number": "number of its executable",
     "queue_number": "number of its queue",
     "partition_number": "number of its partition",
-    "predicted_run_time": "seconds that it was predicted to run at its submission; if anything is predicted",
-    "adjusted_request": "seconds of its adjusted request; if requests are adjusted",
-    "forecast_wait": "seconds that it was forecast to wait; if waits are forecast",
-    "wait_bound_GROUPING": "seconds of the bound on its wait, by each grouping of the cluster; if waits are bounded",
+    "predicted_run_time": "run time in seconds, predicted at its submission; only if run times are predicted",
+    "adjusted_request": "its adjusted request in seconds; only if requests are adjusted",
+    "forecast_wait": "its wait in seconds, forecast at its submission; only if waits are forecast",
+    "wait_bound_GROUPING": "bound on its wait in seconds, for each grouping of the cluster; only if waits are bounded",
 }
 """Columns of the frame of jobs, and their meanings. `GROUPING` stands for the name of a grouping."""
 
 DECISION_COLUMNS = {
-    "sequence": "number of the decision in the log",
+    "sequence": "sequence number of the scheduling point's event; all its decisions have the same",
     "time": "time of the decision, in seconds of the log",
     "decision": "`start` or `kill`",
     "reason": "kind of its reason",
@@ -80,7 +80,10 @@ class SubmissionPredictions:
         self._bounds.append({f"wait_bound_{bound.grouping}": bound.bound for bound in of_cluster})
 
     def frame(self) -> "pd.DataFrame":
-        """Return a frame, a row per job, indexed by job number. Times are in seconds; NaN without a prediction."""
+        """Return a frame, a row per job, indexed by job number. Times are in seconds; NaN without a prediction.
+
+        A column without any prediction is left out.
+        """
         require_pandas()
         import pandas as pd
 
@@ -105,7 +108,10 @@ class Decisions:
             self._decided += [(envelope.sequence, event.time, row) for row in decided]
 
     def frame(self) -> "pd.DataFrame":
-        """Return a frame, a row per decision, in order. Values are missing in columns that its reason lacks."""
+        """Return a frame, a row per start or kill, in order. A row lacks values in columns of other kinds and reasons.
+
+        Without any start or kill, the frame has no columns.
+        """
         require_pandas()
         import pandas as pd
 

@@ -17,11 +17,11 @@ from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import SpecSettings
 
 PolicyFunction = Callable[[int, Queue, Running, int], Sequence[int]]
-"""A policy as a function: it returns the rows of the queue to start, in their order."""
+"""A policy as a function of `(now, queue, running, free)`. It returns the rows of the queue to start, in order."""
 
 
 def require_several(policies: object) -> None:
-    """Raise `SettingsError` if policies are no list or other sequence, as a SPEC alone."""
+    """Raise `SettingsError` if policies are not a list or another sequence. A SPEC without a list is an error, too."""
     if isinstance(policies, str) or not isinstance(policies, Sequence):
         raise SettingsError(f"policies: expected a list of policies, found {policies!r}")
 
@@ -48,7 +48,7 @@ class OwnClasses:
         self._before: list[dict[tuple[str, str], type[Any] | None]] = []
 
     def spec_of(self, kind: str, own: Any) -> str:
-        """Return the SPEC of a policy or predictor: a text as it is, the name of anything else.
+        """Return the SPEC of a policy or predictor: a text unchanged, the name of anything else.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ def _configurable(own: Any, base: Any, settings: type[SpecSettings]) -> type[Any
 
 
 def _takes_settings(begins: Callable[..., None]) -> bool:
-    """Return whether a constructor needs an argument besides the object."""
+    """Return whether a constructor needs a positional argument besides `self`."""
     _, *others = signature(begins).parameters.values()
     return any(other.default is Parameter.empty and other.kind <= Parameter.POSITIONAL_OR_KEYWORD for other in others)
 
@@ -171,7 +171,7 @@ class FunctionPolicy(Policy):
 
 @contextmanager
 def _read_only(*tables: IntegerTable) -> Iterator[None]:
-    """Let nobody write to tables: a function that sorts its columns in place would change the scheduler's own."""
+    """Make tables read-only, because a function that sorts columns in place would change the scheduler's tables."""
     for table in tables:
         table.setflags(write=False)
     try:
@@ -182,7 +182,9 @@ def _read_only(*tables: IntegerTable) -> Iterator[None]:
 
 
 def _rows(name: str, returned: Any, jobs: int) -> Integers:
-    """Return the rows that a function returned; raise `SettingsError` if they are no rows of the queue.
+    """Return the rows that a function returned by number or by a flag for each row of the queue.
+
+    Raise `SettingsError` if they are no rows of the queue.
 
     >>> _rows("mine", [2, 0], 3), _rows("mine", np.array([True, False, True]), 3)
     (array([2, 0]), array([0, 2]))
@@ -197,6 +199,6 @@ def _rows(name: str, returned: Any, jobs: int) -> Integers:
         return np.empty(0, dtype=np.int64)
     whole = rows.ndim == 1 and np.issubdtype(rows.dtype, np.integer)
     if not whole or rows.min() < 0 or rows.max() >= jobs or len(np.unique(rows)) < len(rows):
-        expected = f"rows 0 to {jobs - 1} of the queue, each once" if jobs else "no row, since the queue is empty"
+        expected = f"rows 0 to {jobs - 1} of the queue, each once" if jobs else "no row, because the queue is empty"
         raise SettingsError(f"{name}: expected {expected}; found {rows.tolist()!s:.60}")
     return rows.astype(np.int64)

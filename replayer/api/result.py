@@ -65,7 +65,7 @@ class Result:
 
     @cached_property
     def decisions(self) -> "pd.DataFrame":
-        """A row per decided start or kill, in order, each with its reason."""
+        """A row per decided start or kill, in order, each with its reason (docs/reference/frames.md)."""
         return self._decided.frame()
 
     def compare(self, other: "Result") -> PairedDifferences:
@@ -117,6 +117,11 @@ class Result:
         common, here, there = np.intersect1d(mine.jobs.job_number, theirs.jobs.job_number, return_indices=True)
         if not len(common):
             raise SettingsError(f"{names} have no job in common; expected replays of the same log")
-        if (different := mine.jobs.submit_time[here] != theirs.jobs.submit_time[there]).any():
+        submitted, others = mine.jobs.submit_time[here], theirs.jobs.submit_time[there]
+        if (different := submitted != others).any():
             job = common[np.argmax(different)]
-            raise SettingsError(f"{names} do not have the same jobs: the submit times of job {job} differ")
+            at, other_at = (times[np.argmax(different)] for times in (submitted, others))
+            raise SettingsError(
+                f"{names} do not have the same jobs: job {job} was submitted at {at} s and at {other_at} s; expected "
+                "replays of the same log"
+            )

@@ -35,22 +35,23 @@ def sweep(
 ) -> "pd.DataFrame":
     """Replay a grid of configurations in this process, and return a frame with a row for each replay.
 
-    The policy `easy` is added. Times are in seconds. `row` is the SPEC, and `log` the log with size and load.
+    The policy `easy` is added. The frame has the columns `COLUMNS`, with times in seconds. `row` is the SPEC. `log` is
+    the name of the log with its size and load.
 
     Parameters
     ----------
     log
         Path of a log, as LOG or LOG@PROCESSORS; None for the bundled one.
     policies
-        SPECs with grids, as `easy:queue={srf,saf},threshold={20h..100h step 10h}`.
+        SPECs with grids, such as `easy:queue={srf,saf},threshold={20h..100h step 10h}`.
     processors, load
-        Sizes of the machine and factors of the load, as `80..160 step 8` or `0.9,1.1`.
+        Sizes of the machine and factors of the load, such as `80..160 step 8` or `0.9,1.1`. None: those of the log.
     copies
-        Perturbed copies of the log in addition to the log itself.
+        Number of perturbed copies of the log in addition to the log itself.
     jobs
-        Replay only this number of jobs, the earliest submitted.
+        Replay only this number of jobs, the earliest submitted; None replays all.
     out
-        Folder of the results. Replays whose results are there are not repeated. Without it, no result is kept.
+        Folder of the results. A replay whose result is already there is not repeated. None keeps no result.
 
     Raises
     ------

@@ -22,7 +22,7 @@ from shadowtime.shared.formatting import duration
 from shadowtime.shared.output import require_places, result_file
 
 RESULTS = Path("reproduced")
-"""Default folder of the results. Each campaign has a folder of its own in it."""
+"""Default folder of the results. It has one folder for each campaign."""
 
 
 class Agreement(NamedTuple):
@@ -48,14 +48,16 @@ def agreement_of(campaign: Campaign, tables: Sequence[LogTable]) -> Agreement:
 
 
 def reproduce_all(campaigns: Mapping[str, Path], how: How) -> None:
-    """Carry out every campaign whose logs are there, and write one document. Campaigns without logs are named.
+    """Carry out every campaign and study whose logs are there. Print their tables, and write the page of `how`, if any.
+
+    `campaigns` maps names to files. Campaigns and studies without their logs are reported with the reason.
 
     Raises
     ------
     SettingsError
-        If `how` names files that only one campaign can have.
+        If `how` names files that only one campaign can have, or no campaign has its logs.
     ShadowtimeError
-        If no campaign has its logs, a cell cannot be replayed, or the document cannot be written.
+        If a cell cannot be replayed, or the page cannot be written.
     """
     if how.csv is not None or how.latex is not None:
         raise SettingsError(

@@ -33,9 +33,10 @@ from shadowtime.shared.messages import (
     moment,
 )
 
-# Slowdown by job shape, and promised delay against actual delay (Perković 2000).
+# Slowdown by job shape, and guaranteed delay against actual delay (Perković 2000).
 
 SHARES = (15, 50, 85)
+"""Percentiles of the ratio of guaranteed to actual delay."""
 
 
 class Delays:
@@ -83,10 +84,10 @@ class Delays:
             self._ratios.append((guaranteed - job.since) / (started - job.since))
 
     def figures(self) -> dict[str, float | None]:
-        """Return the mean bounded slowdown of each shape and the ratios of guaranteed to actual delay.
+        """Return by key the mean slowdown and the jobs of each shape, and the ratios of guaranteed to actual delay.
 
-        Slowdowns have no lower bound of 1. Ratios have a mean and the percentiles of `SHARES`. A figure without jobs is
-        None.
+        Slowdowns count a run time as at least 10 s, and may be below 1. Ratios of jobs that waited have a mean and the
+        percentiles of `SHARES`. A mean or percentile without jobs is None.
         """
         values: dict[str, float | None] = {}
         for shape, slowdowns in self._slowdowns.items():
@@ -108,17 +109,18 @@ SIMILAR: dict[str, tuple[str, ...]] = {
     "user+project": ("user_id", "group_id"),
     "user+project+request": ("user_id", "group_id", "requested_time"),
 }
-"""Columns with equal values in a group of similar jobs."""
+"""Columns with equal values in a group of similar jobs, by the name of the grouping."""
 
 LEAST_OF_GROUP = 10
 """Fewest jobs of a group that counts (Tang 2013, section 4.1)."""
 
 
 def workload_figures(workload: Workload) -> Iterator[tuple[str, float | int | None]]:
-    """Yield figures of the jobs as logged, times in seconds. R is the share of its request that a job ran, at most 1.
+    """Yield the keys and values of figures of the jobs that ran, as logged. Times are in seconds.
 
-    `workload.groups.KEY` counts the groups of similar jobs; `workload.ratio_std.KEY` is the mean of the standard
-    deviations of R in these groups.
+    `workload.ratio` is of R, the share of its request that a job ran, at most 1. `workload.groups.KEY` counts the
+    groups of at least `LEAST_OF_GROUP` similar jobs. `workload.ratio_std.KEY` is the mean of the standard deviations of
+    R in these groups; None without a group.
     """
     ran = workload.columns["run_time"] >= 0
     columns = {name: column[ran] for name, column in workload.columns.items()}
@@ -192,7 +194,7 @@ def _whole(cell: Cell, plan: RunPlan) -> tuple[Figures, RunResult, RunRecord]:
 
 
 def _schedule_only(plan: RunPlan) -> tuple[Figures, RunResult, RunRecord]:
-    """Return the same without figures of events. The run is replayed on the compiled machine if possible."""
+    """Return the same as `_whole`, but no figures of events. The compiled machine replays the run if possible."""
     result, record = replay_schedule(plan)
     return {"schedule_sha256": record.jobs.sha256, **dict(figures(result, {}))}, result, record
 
@@ -224,9 +226,9 @@ def _outcomes(result: RunResult, jobs: JobTimes) -> Figures:
 
 
 def figures(result: RunResult, queues: Mapping[int, str]) -> Iterator[tuple[str, float | int | None]]:
-    """Yield the scores of a replay by key: `mean_wait`, `run_time.crps`, `wait_bounds.all.plain.coverage`.
+    """Yield the scores of a replay by key: `mean_wait`, `run_time.crps`, `wait_bounds.all.plain.coverage` and so on.
 
-    `queues` has the names of queues by number, which replace the numbers in the keys.
+    `queues` has the names of queues by number. In the keys, these names replace the numbers.
     """
     scores = result.scores
     yield from scores.policy.model_dump().items()

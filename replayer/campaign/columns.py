@@ -56,12 +56,12 @@ def _known(key: str) -> str:
 
 
 class Column(BaseModel):
-    """A column: a figure of the scores in a unit.
+    """A column: a figure of the scores in a unit, rounded to `digits` decimals.
 
     With `of`, it is a share of the same figure in the row called `of`, in per cent. With `change_from`, it is the
     difference from the figure of that row, in per cent of it and with its sign.
 
-    One `*` in the key matches any text. Each matched text has a table row of its own.
+    One `*` in the key matches any text. The table has one row for each matched text.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -54,19 +54,19 @@ class _Table(BaseModel):
 
 
 MAX_MONTHS = 1_000
-"""Months of a log that a campaign can name."""
+"""Highest number of a month that a campaign can select."""
 
 Load = Annotated[float, Field(ge=MIN_LOAD, le=MAX_LOAD)]
 
 
 class LogEntry(_Table):
-    """A log of the grid, by its archive name or its file. Unset fields default to the campaign's.
+    """A log of the grid, by its archive name or its file. Fields that the campaign also has default to the campaign's.
 
     An `optional` log is left out where its file is missing, with a message. `months` are numbers from 1 of months of 30
     days since the first submission: each of these months is replayed by itself, from an empty machine. `put_back`
     describes jobs to generate that the log lacks. `completed` keeps only the jobs that completed (status 1) and ran for
-    a time between two limits, in seconds: the part of a log that a paper had. `skip` leaves out that many jobs from the
-    beginning, after `jobs` has cut the end: the rest is replayed from an empty machine.
+    a time between two limits in seconds, both included: the part of a log that a paper had. `skip` leaves out that many
+    jobs from the beginning, after `jobs` has cut the end: the rest is replayed from an empty machine.
     """
 
     log: str
@@ -89,7 +89,7 @@ class LogEntry(_Table):
 
     @property
     def called(self) -> str:
-        """Heading of the log's table."""
+        """Heading of the log's table; by default its name with the `requests`, `sizes` and `load` that it sets."""
         chosen = {"requests": self.requests, "sizes": self.sizes, "load": self.load}
         return self.label or ", ".join([self.name, *(f"{key} {value}" for key, value in chosen.items() if value)])
 
@@ -106,9 +106,9 @@ def of_seed(spec: str, seed: int) -> str:
 class PolicyEntry(_Table):
     """A policy of the grid.
 
-    Each seed of the grid replaces `{seed}` in the SPEC, for components that have a seed of their own. `seeds` replace
-    the campaign's seeds: a policy without random draws needs only one. `requests` replace the requests of the log, such
-    as by exact run times, for a policy that shows the best possible result.
+    Each seed of the grid replaces `{seed}` in the SPEC, for components with their own seed. `seeds` replace the
+    campaign's seeds, because a policy without random draws needs only one. `requests` replace the log's setting: with
+    `actual`, a policy that knows exact run times shows the best possible result.
     """
 
     spec: Annotated[str, _checked(lambda text: configure(of_seed(text, 0)))]
@@ -125,12 +125,13 @@ class PolicyEntry(_Table):
 class Campaign(_Table):
     """A grid: every log under every policy, with every predictor, adjustment and bound, for every seed and copy.
 
-    `copies` counts perturbed copies in addition to the log itself. With `compiled`, cells that the compiled machine
-    covers are replayed on it: rows have digests of schedules, not of decisions. With `total`, one more table has the
-    geometric means of shares and changes over all logs. `paper` holds published figures to print next to ours, by log,
-    row and column. `bold` names, by log and row, the columns that the paper prints in bold. `labels` replace the
-    names of rows, by log and row. `reasons` explain, by log and row, why our figures of a row differ from the paper's.
-    `notes` are footnotes of logs, `remarks` of all tables.
+    `copies` counts perturbed copies in addition to the log itself. With `keep_jobs`, the job times of the log itself
+    are kept for each row, to compare jobs. With `compiled`, cells that the compiled machine covers are replayed on it:
+    rows have digests of schedules, not of decisions. With `total`, one more table has the geometric means of shares and
+    changes over all logs. `paper` has published figures to print next to ours, by log, row and column. `bold` names, by
+    log and row, the columns that the paper prints in bold. `labels` replace the names of rows, by log and row.
+    `reasons` explain, by log and row, why our figures of a row differ from the paper's. `notes` are footnotes of logs,
+    `remarks` of all tables.
     """
 
     name: Annotated[str, Field(max_length=100), AfterValidator(_plain_name)]
@@ -176,7 +177,8 @@ class Campaign(_Table):
 
         if self.compiled and (others := [column.key for column in self.columns if column.key.startswith(BY_EVENTS)]):
             raise ValueError(
-                f"compiled: the figure {others[0]} needs the events of a run, which compiled cells lack; leave one out"
+                f"compiled: the column {others[0]} needs the events of a run, which compiled cells lack; "
+                "leave out compiled or this column"
             )
         if not SOURCES[self.mode].closed_loop and any((trace.load or self.load) != 1 for trace in self.logs):
             raise ValueError(
@@ -190,7 +192,10 @@ class Campaign(_Table):
         for key, of_row in of_rows.items():
             for log, rows in of_row.items():
                 if strange := rows.keys() - self.paper.get(log, {}).keys():
-                    raise ValueError(f"{key}.{log}.{min(strange)}: the row has no figures under paper.{log}")
+                    known_rows = among(min(strange), self.paper.get(log, {}))
+                    raise ValueError(
+                        f"{key}.{log}.{min(strange)}: the row has no figures under paper.{log}{known_rows}"
+                    )
 
         headings = {column.heading for column in self.columns}
         for key, by_column in (("paper", self.paper), ("bold", self.bold)):
@@ -222,7 +227,7 @@ def read_campaign(path: Path) -> Campaign:
 
 
 def _first_of(error: ValidationError) -> str:
-    """Return the first error of a file. An unknown key comes before a missing one, since it is often the cause."""
+    """Return the first error of a file. An unknown key comes before a missing key, because it is often the cause."""
     errors: Any = error.errors(include_url=False, include_context=False)
     first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
     place, message = ".".join(map(str, first["loc"])), in_plain_words(first)

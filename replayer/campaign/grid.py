@@ -46,7 +46,10 @@ def _code_of(package: str) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """One replay of the grid. Its `label` names its table row and does not affect the result."""
+    """One replay of the grid. Its `label` names its table row and does not affect the result.
+
+    Copy 0 is the log itself, and month 0 is the whole log.
+    """
 
     label: str
     log: CampaignLog
@@ -114,7 +117,8 @@ class Cell:
 def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
     """Return the cells of a campaign in the order of its tables: by log, row, copy, seed and month.
 
-    Raise `SettingsError` if two cells are the same, or a share or a paper's figure is of a row that does not exist.
+    Raise `SettingsError` if two cells are the same, or a column's base or a paper's figure is of a row that does not
+    exist.
     """
     labels = [label for label, *_ in _rows(campaign)]
     for column in campaign.columns:

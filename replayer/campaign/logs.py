@@ -73,10 +73,12 @@ class CampaignLog:
 
 
 def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[CampaignLog]:
-    """Return every log of a campaign. `first` overrides the numbers of jobs in the campaign.
+    """Return every log of a campaign that is in a folder or bundled. With `first`, each has only that number of jobs.
 
-    Raise `TraceError` if a log is missing that is not optional, or if all are. The error says where it was searched and
-    where it can be downloaded.
+    `first` overrides `jobs`, `months` and `skip` of the campaign.
+
+    Raise `TraceError` if a log is missing that is not optional, or if all logs are missing. The error says where it was
+    searched and where it can be downloaded.
     """
     there = [entry for entry in campaign.logs if not entry.optional or _is_there(entry, folder)]
     logs = [_find(entry, campaign, folder, first) for entry in there or campaign.logs]
@@ -115,7 +117,7 @@ def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) 
 
 
 BUNDLED_NAME = "bundled"
-"""Name of the bundled log, for campaigns without a file."""
+"""Name of the bundled log in campaigns. A file of this name in their folder has precedence."""
 
 
 def _path_of(name: str, folder: Path) -> Path:
@@ -134,9 +136,9 @@ def _path_of(name: str, folder: Path) -> Path:
 
 @lru_cache(maxsize=2)
 def workload_of(log: CampaignLog) -> Workload:
-    """Return the workload of a log, after a check of the file's digest: each node of a cluster may have its own file.
+    """Return the workload of a log. Check the file's digest, because each node of a cluster may have its own file.
 
-    Raise `TraceError` if the file cannot be read, or its digest differs.
+    Raise `TraceError` if the file cannot be read, its digest differs, or no job is left.
     """
     path = Path(log.path)
     if (digest := sha256_of(path)) != log.sha256:
@@ -165,12 +167,11 @@ def workload_of(log: CampaignLog) -> Workload:
 
 
 def without_first(workload: Workload, count: int) -> Workload:
-    """Return the workload without its first jobs.
-
-    Raise `TraceError` if no job is left.
-    """
+    """Return the workload without its first `count` jobs. Raise `TraceError` if no job is left."""
     if count >= len(workload):
-        raise TraceError(f"{workload.name}: skip leaves out {count:,} jobs, and the log has {len(workload):,}")
+        raise TraceError(
+            f"{workload.name}: skip leaves out {count:,} jobs, and the log has {len(workload):,}; lower skip"
+        )
     return of_rows(workload, slice(count, None)) if count else workload
 
 

@@ -32,7 +32,10 @@ FRONTIER = ("max_wait", "mean_bounded_slowdown")
 def page(
     campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures], of_logs: Sequence[LogTable], store: Store
 ) -> str:
-    """Return the page of a campaign as HTML."""
+    """Return the page of a campaign as HTML.
+
+    `rows` has the figures of each cell, `of_logs` the tables in the order of `tables_of`, and `store` the kept jobs.
+    """
     by_log: dict[str, list[tuple[Cell, Figures]]] = {}
     for cell, row in zip(cells, rows, strict=True):
         by_log.setdefault(cell.log.label, []).append((cell, row))

@@ -28,7 +28,9 @@ def reproduce(
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Reproduce every table whose logs are in --logs.")] = False,
-    logs: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the logs; by default this folder.")] = Path(),
+    logs: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder of the logs; by default the current one.")
+    ] = Path(),
     out: Out = None,
     workers: Workers = None,
     on: On = "cores",

@@ -32,18 +32,21 @@ PATHS = {"pools"}
 
 
 def reproduce_result(path: Path, logs: Path) -> None:
-    """Repeat the replays of a document of `replay --json`, and compare all figures and digests.
-
-    Exit with status 1 if any differs.
+    """Repeat the replays of a file of `replay --json`, and compare all figures and digests.
 
     Parameters
     ----------
     path
-        The document.
+        The file.
     logs
-        Folder of the logs that are not at the paths in the document.
+        Folder of the logs that are not at the paths in the file.
 
-    Raise `SettingsError` if the file is no such document, or its log is missing or differs.
+    Raises
+    ------
+    SettingsError
+        If the file was not written by `replay --json`, or its log is missing or differs.
+    typer.Exit
+        With status 1, if a figure or digest differs.
     """
     documents = _read(path)
     for document in documents:
@@ -116,7 +119,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
         ]
         if lacking:
             raise SettingsError(
-                f"{expected}; found none of its fields {', '.join(lacking)}: write it again with this version"
+                f"{expected}; it lacks the fields {', '.join(lacking)}: write it again with this version"
             )
     return documents
 
@@ -140,7 +143,8 @@ def _options(path: Path, document: Mapping[str, Any], logs: Path) -> dict[str, A
         raise SettingsError(f"{path}: its log {name} is missing, also in folder {logs}: give its folder with --logs")
     if not same:
         raise SettingsError(
-            f"{path}: {there[0]} is another log: SHA-256 {sha256_of(there[0])[:16]}…, expected {str(digest)[:16]}…"
+            f"{path}: {there[0]} is another log: SHA-256 {sha256_of(there[0])[:16]}…, expected {str(digest)[:16]}…; "
+            "give the folder of the same log with --logs"
         )
     log = f"{same[0]}@{size}" if size is not None else str(same[0])
     typed = {key: Path(value) if key in PATHS and value is not None else value for key, value in arguments.items()}

@@ -31,7 +31,7 @@ EVERY = 30.0
 
 
 def with_cell_progress(results: Iterator[Item], total: int) -> Iterator[Item]:
-    """Yield the results unchanged, and show how many of `total` are done."""
+    """Yield the results unchanged, and show on the standard error how many of `total` are done."""
     if not messages.is_terminal:
         yield from _in_lines(results, total)
         return
@@ -61,7 +61,11 @@ CarryOut = Callable[[Sequence[Cell]], Generator[tuple[Cell, CellResult], None, N
 
 @dataclass(frozen=True)
 class How:
-    """Options of a campaign run: its file, its logs, the place of execution and the output files."""
+    """Options of a campaign run: its file, the folder of its logs, the place of execution and the output files.
+
+    `out` is the folder of the results. `on` and `workers` are the place of execution and its number of processes.
+    `first` limits the jobs of each log. None means the default, or no such file.
+    """
 
     file: Path
     logs: Path
@@ -84,7 +88,7 @@ class Replayed(NamedTuple):
 
     store: "Store"
     seconds: float
-    """Seconds that the replays took, on one processor each."""
+    """Sum of the elapsed seconds of the replays, each on one processor."""
 
     @property
     def tables(self) -> list[LogTable]:
@@ -93,7 +97,7 @@ class Replayed(NamedTuple):
 
 
 def run_campaign(campaign: Campaign, how: How) -> None:
-    """Replay the unfinished cells of a campaign, and print its tables.
+    """Replay the unfinished cells of a campaign, write the files that `how` names, and print its tables.
 
     Raise `ShadowtimeError` if a log is missing, a cell cannot be replayed, or a file cannot be written.
     """
@@ -103,7 +107,7 @@ def run_campaign(campaign: Campaign, how: How) -> None:
 
 
 def replayed(campaign: Campaign, how: How) -> Replayed:
-    """Replay the unfinished cells of a campaign.
+    """Replay the unfinished cells of a campaign, and return all cells with their figures.
 
     Raise `ShadowtimeError` if a log is missing, a cell cannot be replayed, or a file cannot be written.
     """
@@ -158,10 +162,10 @@ def on_dask(
     Parameters
     ----------
     processes
-        Number of local workers, if no scheduler is named.
+        Maximum number of local workers, if no scheduler is named.
     address
-        Address of a Dask scheduler, as `tcp://host:8786`; None for local workers. Its workers need Shadowtime
-        installed and the logs under the same path.
+        Address of a Dask scheduler, such as `tcp://host:8786`; None for local workers. The workers of the scheduler
+        need Shadowtime installed, and the logs under the same paths.
 
     Raises
     ------
@@ -187,7 +191,9 @@ def on_dask(
             try:
                 client = stack.enter_context(Client(address, timeout=CONNECT_SECONDS))
             except (OSError, ValueError) as error:
-                raise SettingsError(f"--on dask={address}: no scheduler answers: {reason_of(error)}") from None
+                raise SettingsError(
+                    f"--on dask={address}: no scheduler answers ({reason_of(error)}); start it, or correct its address"
+                ) from None
 
         futures = {client.submit(carry_out_cell, cell, key=f"cell-{cell.digest}"): cell for cell in cells}
         for future in as_completed(list(futures)):
@@ -195,7 +201,9 @@ def on_dask(
             try:
                 outcome: CellResult = future.result()
             except KilledWorker:
-                raise ReplayError(f"{cell.name}: the worker ended abnormally: killed, or out of memory") from None
+                raise ReplayError(
+                    f"{cell.name}: the worker ended abnormally, killed or out of memory; give each worker more memory"
+                ) from None
 
             yield cell, outcome
 

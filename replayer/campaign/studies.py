@@ -34,7 +34,10 @@ class Findings(NamedTuple):
 
 
 class BoundFigure(NamedTuple):
-    """A figure of the paper: waits of a queue and their bounds, within some days (first and last) or always."""
+    """A figure of the paper: waits of a queue and their bounds.
+
+    `days` are its beginning and its end, which is not included; None for all days of the log.
+    """
 
     number: int
     log: str
@@ -59,7 +62,10 @@ HEAD = ("figure", "log, queue", "bound", "jobs", "covered", "median wait", "medi
 
 
 def figures_1_to_4(folder: Path, first: int | None) -> Findings:
-    """Return the numbers and the drawings of the figures whose logs are in a folder."""
+    """Return the numbers and the drawings of the figures whose logs are in a folder.
+
+    `first` limits the jobs of each log. Raise `TraceError` if no log is there.
+    """
     entries = [LogEntry(log=log, optional=True) for log in dict.fromkeys(item.log for item in FIGURES)]
     campaign = Campaign(name="figures", title="", logs=tuple(entries), mode="recorded")
     rows: list[list[str]] = []
@@ -112,7 +118,7 @@ def _of_log(log: CampaignLog) -> list[tuple[BoundFigure, Integers, Integers, int
 
 SEEDS = 10
 PAPERS_ENDS = (39, 40, 100, 197, 300, 398, 492, 493)
-"""Upper ends of the clusters that the paper recovered, but the last."""
+"""Upper ends in seconds of the clusters that the paper recovered, except the last cluster."""
 
 
 def artificial_trace() -> Findings:
@@ -135,7 +141,7 @@ def artificial_trace() -> Findings:
 
 
 class Study(NamedTuple):
-    """A study by its title. `carry_out` gets the folder of logs, and how many jobs of each are to be replayed."""
+    """A study and its title. `carry_out` gets the folder of logs, and the number of jobs of each; None for all jobs."""
 
     title: str
     carry_out: Callable[[Path, int | None], Findings]
@@ -148,11 +154,11 @@ STUDIES = {
     ),
     "P2-section-3.5": Study("Brevik 2006, section 3.5: clusters of an artificial trace", lambda *_: artificial_trace()),
 }
-"""The studies, by the names that `reproduce` takes."""
+"""The studies, by the names that `reproduce` accepts."""
 
 
 def carry_out_study(study: Study, folder: Path, first: int | None, report: Path | None) -> None:
-    """Carry a study out, print its table, and write its page.
+    """Carry out a study, print its table, and write its page to the file `report` unless it is None.
 
     Raise `ShadowtimeError` if a log is missing or cannot be replayed, or the page cannot be written.
     """

@@ -23,10 +23,10 @@ MARK = "≠"
 
 
 class Figure(NamedTuple):
-    """A mean over seeds, copies and months. `half` is half its 95 % interval, hidden if 0.
+    """A mean over seeds, copies and months. `half` is half the width of its 95 % interval; 0 is not shown.
 
     `paper` is the published figure, `bold` whether the paper prints it in bold. A `signed` figure is a change in per
-    cent: 100 plus the change is what must be near the paper's.
+    cent. To be near the paper's, 100 plus this change must be near 100 plus the paper's.
     """
 
     mean: float | None
@@ -50,7 +50,9 @@ class Figure(NamedTuple):
         return f"{mean}{half}{paper}{'' if self.near_paper(digits) else f' {MARK}'}"
 
     def near_paper(self, digits: int) -> bool:
-        """Return whether the figure, rounded as shown, is within `NEAR` of the paper's. True if one of them is missing.
+        """Return whether the figure is near the paper's, or one of them is missing.
+
+        Near means a difference of at most the share `NEAR` of the paper's, or of half of the last shown digit.
 
         >>> Figure(1.04, paper=1.0).near_paper(1), Figure(None, paper=1.0).near_paper(1)
         (True, True)
@@ -78,9 +80,9 @@ class LogTable(NamedTuple):
 
 
 def tables_of(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]) -> list[LogTable]:
-    """Return a table for each log, in the order of the file, and the table over all logs if the file asks for it.
+    """Return a table for each log, in the order of the file. With `campaign.total`, the last table is over all logs.
 
-    A log that is not here has a table with the paper's figures.
+    A log without cells follows the other logs, with the paper's figures alone. If the paper has none, it has no table.
     """
     figures: dict[str, dict[str, list[Figures]]] = {}
     for cell, row in zip(cells, rows, strict=True):
@@ -172,7 +174,11 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
 def draws_of(
     column: Column, draws: Sequence[Figures], star: str, by_label: Mapping[str, Sequence[Figures]]
 ) -> list[float]:
-    """Return the figure of a column in each draw, as a share of the column's base in that draw. See `figure_of`."""
+    """Return the figure of a column in each draw, in its unit. See `figure_of` for draws and arguments.
+
+    If the column has a base, the figure is in per cent of the base's figure in that draw. A draw without the figure, or
+    with a base of 0 or none, is left out.
+    """
     key = column.key.replace("*", star)
     bases: dict[tuple[int, int], list[float]] = {}
     for row in by_label.get(column.base, ()) if column.base is not None else ():

@@ -36,7 +36,7 @@ def check(
         str, typer.Argument(metavar="LOG[@PROCESSORS]", help="SWF, accounting (sacct, PBS, LSF, …), CSV or Parquet.")
     ],
     processors: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Size of the machine, as LOG@PROCESSORS.")
+        int | None, typer.Option(min=1, metavar="N", help="Size of the machine, as in LOG@PROCESSORS.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
     describe: Annotated[
@@ -81,7 +81,10 @@ def check(
 
 
 def facts_of_log(trace: "Trace", size: int | None) -> dict[str, Any]:
-    """Return the `--json` document of a log, on a machine of `size` processors, or of the log's own if None."""
+    """Return the `--json` document of a log, on a machine of `size` processors.
+
+    If `size` is None, it is the size in the log, or else the processors of the largest job.
+    """
     import numpy as np
 
     from shadowtime.replayer.logs import columns_of, lacks_of, oddities_of, processors_of_jobs
@@ -111,7 +114,7 @@ def facts_of_log(trace: "Trace", size: int | None) -> dict[str, Any]:
 
 
 def _load(columns: "Mapping[str, Integers]", processors: int) -> float | None:
-    """Return the share of the machine that was in use, from the first start to the last end.
+    """Return the mean share of the machine that was in use, from the first start to the last end.
 
     None if no job ran, or the size of the machine or of all jobs is unknown. A job of unknown wait counts as started
     at its submission.
@@ -143,15 +146,17 @@ def _print(facts: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from shadowtime.shared.formatting import counted
+
     console = Console(highlight=False, markup=False, emoji=False)
     dates = " to ".join(date[:10] for date in facts["dates"]) if facts["dates"] else "dates unknown"
     different = ", ".join(f"{count:,} {what}" for what, count in facts["different"].items())
     size = f" on {facts['processors']:,} processors" if facts["processors"] else ", size of the machine unknown"
     load = "unknown" if facts["load"] is None else f"{100 * facts['load']:.0f} %"
-    unreadable = f", {facts['unreadable']:,} more rows cannot be read" if facts["unreadable"] else ""
+    unreadable = f", {counted(facts['unreadable'], 'more row')} cannot be read" if facts["unreadable"] else ""
     console.print(
         one_line(
-            f"{facts['log']}: {facts['jobs']:,} jobs{size}{unreadable}, {dates}, load {load}"
+            f"{facts['log']}: {counted(facts['jobs'], 'job')}{size}{unreadable}, {dates}, load {load}"
             f"{'; ' + different if different else ''}"
         )
     )

@@ -24,7 +24,7 @@ LOGS, TABLES = (".swf", ".swf.gz"), (".csv", ".parquet")
 
 
 def header_of(workload: "Workload", note: str) -> dict[str, str]:
-    """Return the SWF header of a log of these jobs."""
+    """Return the SWF header of a log of these jobs. The note states how the log was made."""
     header = {
         "Version": "2.2",
         "Computer": workload.name,
@@ -62,7 +62,7 @@ def convert(
     *,
     reading: "Reading",
 ) -> None:
-    """Write the jobs of a log that a replay uses as a clean log, or as a table with a column for each field.
+    """Write the usable jobs of a log: as a clean log, or as a table with a column for each field.
 
     Problems of the log are reported, and jobs that no replay can use are left out, as in a replay. In an accounting
     file, users, accounts, job names and partitions become numbers. With --names, their names are written as comments,
@@ -88,6 +88,7 @@ def convert(
         )
         from shadowtime.replayer.simulation import Machine
         from shadowtime.shared.accounting import KINDS, read_names
+        from shadowtime.shared.formatting import counted
         from shadowtime.shared.output import require_places, result_file
 
     require_places([output, reading.names], [split_size(log)[0], reading.pools, reading.names_key])
@@ -117,7 +118,7 @@ def convert(
 
         write_swf(output, header, table)
 
-    say(f"wrote {len(workload):,} jobs on {workload.processors:,} processors to {output}")
+    say(f"wrote {counted(len(workload), 'job')} on {workload.processors:,} processors to {output}")
 
 
 app = application(convert)

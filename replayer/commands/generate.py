@@ -12,7 +12,7 @@ from shadowtime.shared.cli import application, lasting_imports
 def command(
     jobs: Annotated[int, typer.Option(help="Number of jobs.")],
     processors: Annotated[int, typer.Option(help="Size of the machine.")],
-    seed: Annotated[int, typer.Option(help="Seed; the same one makes the same log.")],
+    seed: Annotated[int, typer.Option(help="Seed; the same seed makes the same log.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="FILE.swf or FILE.swf.gz")],
     load: Annotated[float, typer.Option(help="Offered load, as a share of the machine.")] = DEFAULT_LOAD,
     waits: Annotated[

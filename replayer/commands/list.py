@@ -14,7 +14,7 @@ def list_names(
     ] = None,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A name of that kind: show its keys.")] = None,
 ) -> None:
-    """List all policies, predictors, adjusters, bounders, sources and orders, and the keys of each."""
+    """List all policies, predictors, adjusters, bounders, sources and orders, or one of them with its keys."""
     with lasting_imports():
         from shadowtime.replayer.presentation import print_names
     print_names(kind, name)

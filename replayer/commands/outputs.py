@@ -51,7 +51,7 @@ SUFFIXES = {
     "report": (".html",),
     "results": (".csv", ".parquet"),
 }
-"""Suffixes of each result file."""
+"""Permitted suffixes of each result file, by the name of the result."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,8 @@ class Targets:
     ) -> None:
         """Raise `SettingsError` if a path has two results, is an input, or has a wrong suffix.
 
-        Also if a file for one run would get several runs.
+        Also raise it if a file for one run would get several. `one_run` says whether there is only one run,
+        `side_by_side` whether the runs are replayed at the same time.
         """
         if not one_run and (self.schedule is not None or (self.decisions is not None and side_by_side)):
             raise SettingsError(
@@ -111,7 +112,10 @@ class ResultFiles:
         self.observers = [[*of_all, *record] for record in records]
 
     def write(self, documents: Sequence[Mapping[str, Any]], results: Sequence[RunResult] = ()) -> None:
-        """Write all results after the last replay. Each document has the scores of the runs of one cluster."""
+        """Write all results after the last replay.
+
+        Each document has the scores of the runs of one cluster. `results` are of all runs, for the table of results.
+        """
         targets = self._targets
         if (schedule := self._files["schedule"]) is not None and targets.schedule is not None:
             write_schedule(schedule, targets.schedule, self._plans[0], self._schedule)
@@ -140,7 +144,7 @@ def result_files(targets: Targets, plans: Sequence[RunPlan]) -> Iterator[ResultF
 
 
 def in_parts(items: Sequence[Item], count: int) -> list[Sequence[Item]]:
-    """Return `count` parts of equal length, in order.
+    """Return `count` parts of equal length, in order. There must be a multiple of `count` items, and at least one each.
 
     >>> in_parts("abcdef", 3)
     ['ab', 'cd', 'ef']
@@ -183,6 +187,7 @@ def print_tables(
             console.print(part)
         if plan.obeyed and plan.workload.assumed_size:
             console.print(
-                f"The machine has {plan.workload.processors:,} processors, the most that were held at one time, since "
-                "its size is not stated. So few jobs wait: give its size with --processors or --pools."
+                "The log does not state the size of the machine. So the machine has only as many processors as were "
+                f"held at one time, {plan.workload.processors:,}, and few jobs wait. State its size with --processors "
+                "or --pools."
             )

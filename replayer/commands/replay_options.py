@@ -77,7 +77,7 @@ class Options(ReadingOptions):
     ] = 1.0
     filter_: TooLarge = "drop"
     restartable: Annotated[YesNo, typer.Option(help="Whether jobs may be killed and requeued.")] = "yes"
-    moldable: Annotated[YesNo, typer.Option(help="Whether jobs may run on other sizes.")] = "yes"
+    moldable: Annotated[YesNo, typer.Option(help="Whether jobs may run on other numbers of processors.")] = "yes"
     speedup: Annotated[
         str,
         typer.Option(
@@ -135,7 +135,7 @@ class Options(ReadingOptions):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The given options on which the results depend, as values of JSON, without the files to write."""
+        """The options with another value than their default, as values of JSON, without those in `NOT_CITED`."""
         return {
             field.name: str(value) if isinstance(value, Path) else value
             for field in fields(self)

@@ -58,6 +58,10 @@ def compare_logs(options: Options) -> None:
         If an option is invalid, or options exclude each other.
     TraceError
         If a log cannot be read, or no job of it can be replayed.
+    ReplayError
+        If a replay cannot continue, for example because waiting jobs can never start.
+    OutputError
+        If a result cannot be written.
     """
     chosen = configurations(options.mode, _policies(options), options.runtime, options.adjustment)
     baseline = baseline_of([label for label, _ in chosen], options.baseline)
@@ -76,7 +80,9 @@ def compare_logs(options: Options) -> None:
     )
 
     if options.in_pieces and (targets.report or targets.schedule):
-        raise SettingsError("--in-pieces cannot be used with --report or --schedule, which need all jobs at once")
+        raise SettingsError(
+            "--in-pieces cannot be used with --report or --schedule, which need all jobs at once; leave one of them out"
+        )
     clusters = read_clusters(
         logs,
         Preparation(
@@ -137,7 +143,7 @@ def compare_logs(options: Options) -> None:
         }
         documents = []
         scores: Sequence[RunResult | None] = predicted or [None] * len(clusters)
-        if targets.json or targets.report:  # only they need the digest of the log, and what else a document has
+        if targets.json or targets.report:  # only these two need documents, with the digest of each log
             of_clusters = in_parts(files.records, len(clusters)) if files.records else [[]] * len(clusters)
             documents = [
                 cited(
@@ -157,7 +163,7 @@ def compare_logs(options: Options) -> None:
 
 
 def _policies(options: Options) -> list[str]:
-    """Return the SPECs of the policies, the one that is recommended for the objective last."""
+    """Return the SPECs of the policies. The policy recommended for the objective is the last, unless it is in them."""
     policies = options.policy or ["easy"]
     recommended = [OBJECTIVES[options.objective]] if options.objective else []
     return [*policies, *[name for name in recommended if name not in policies]]
@@ -166,7 +172,9 @@ def _policies(options: Options) -> list[str]:
 def read_stream_settings(transport: str, run: str | None, flags: Sequence[str] | None) -> "Settings | None":
     """Return the settings of a replay over Kafka; None for an embedded replay.
 
-    Raise `SettingsError` if an embedded replay has a name or flags, or if a flag is invalid.
+    `flags` are texts `NAME=VALUE` of `--set`.
+
+    Raise `SettingsError` if a flag is invalid, or an embedded replay has flags or the name of a run.
     """
     if transport == "kafka":
         from shadowtime.shared.streaming import read_settings
@@ -187,7 +195,7 @@ def replay_embedded(plans: Sequence[RunPlan], observers: Observers, interruption
 def replay(
     plans: Sequence[RunPlan], observers: Observers, pace: Pace | None, interruption: Interruption
 ) -> list[RunResult]:
-    """Replay all plans in this process: one after another, or side by side in real time if there is a `pace`."""
+    """Replay all plans in this process: one after another, or all at the same time if there is a `pace`."""
     observers = [[*those, interruption] for those in observers]
     if pace is None:
         return [carry_out(plan, those) for plan, those in zip(plans, observers, strict=True)]
@@ -197,7 +205,7 @@ def replay(
 def stream(
     plans: Sequence[RunPlan], observers: Observers, settings: "Settings", run: str | None, pace: Pace | None
 ) -> list[RunResult]:
-    """Replay all plans over Kafka, side by side."""
+    """Replay all plans over Kafka at the same time. If several fail, raise the error of the first."""
     start_logging(settings.log_format, level=logging.WARNING)
     try:
         import uvloop

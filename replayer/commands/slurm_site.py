@@ -15,12 +15,12 @@ def command(
     pools: Annotated[Path, typer.Option(metavar="FILE", help="File for its nodes and partitions, for replay --pools.")],
     names: Annotated[
         Path,
-        typer.Option(metavar="FILE", help="File for the numbers of names; an existing one is extended, as by replay."),
+        typer.Option(metavar="FILE", help="File for the numbers of names; an existing file is extended, as by replay."),
     ],
     names_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Key file: names are stored as hashes, as by replay and follow.")
     ] = None,
-    via: Annotated[str, typer.Option(metavar="COMMAND", help="Prefix of Slurm's commands, as 'ssh login'.")] = "",
+    via: Annotated[str, typer.Option(metavar="COMMAND", help="Prefix of Slurm's commands, such as 'ssh login'.")] = "",
     timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="Timeout of one command.")] = 60.0,
 ) -> None:
     """Read the settings of a Slurm, for the policy slurm. Nothing is changed in Slurm."""

@@ -22,7 +22,7 @@ PREFERRED = "easy"
 
 
 def baseline_of(policies: Sequence[str], wanted: str | None = None) -> str:
-    """Return the baseline policy: `wanted` if given, else EASY if it is among the policies, else the first policy.
+    """Return the baseline policy: `wanted` unless it is None, else EASY if it is among the policies, else the first.
 
     Raise `SettingsError` if `wanted` is not among the policies.
 
@@ -34,7 +34,9 @@ def baseline_of(policies: Sequence[str], wanted: str | None = None) -> str:
     if wanted is None:
         return PREFERRED if PREFERRED in policies else policies[0]
     if wanted not in policies:
-        raise SettingsError(f"--baseline {quote(wanted)}: not among the policies {', '.join(policies)}")
+        raise SettingsError(
+            f"--baseline {quote(wanted)}: not among the policies {', '.join(policies)}; replay it, too, with --policy"
+        )
     return wanted
 
 
@@ -211,9 +213,10 @@ def _oddities(plan: RunPlan) -> dict[str, Any]:
 
 
 def requests_as_run_times(plan: RunPlan) -> dict[str, Any]:
-    """Return the error of requests as run-time predictions, in seconds: the baseline of predictors.
+    """Return the mean absolute error of requests as run-time predictions, in seconds: the baseline of predictors.
 
-    Only jobs with a known run time and a limit count: `jobs`. Without such a job, the figures are None.
+    `jobs` is the number of jobs with a known run time and a limit. The error and the mean run time are of these jobs
+    alone; None without such a job.
     """
     jobs = error = ran = 0
     for block in plan.workload.blocks():
@@ -229,9 +232,10 @@ def requests_as_run_times(plan: RunPlan) -> dict[str, Any]:
 
 
 def is_worse(scores: Mapping[str, Any], requests: Mapping[str, Any]) -> bool:
-    """Return whether a predictor is worse than the requests. Both are scores of run times.
+    """Return whether a predictor (`scores`) has a larger mean absolute error of run times than the requests.
 
-    False if some jobs had no request: the predictor is scored on those, too, so the errors cannot be compared.
+    False if an error is unknown or some jobs had no request: the predictor is scored on those, too, so the errors
+    cannot be compared.
     """
     ours, asked = scores["mean_absolute_error"], requests["mean_absolute_error"]
     return None not in (ours, asked) and requests["jobs"] >= scores["jobs"] and bool(ours > asked)

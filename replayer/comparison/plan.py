@@ -1,4 +1,4 @@
-"""Plans of runs, and their replay: one after another, in real time side by side, or over Kafka."""
+"""Plans of runs, and their replay: one alone, several at the same time at a pace, or several over Kafka."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 
 class RunPlan(NamedTuple):
-    """The plan of one run: a workload, a configuration, and the label of its row in tables."""
+    """The plan of one run: a workload, a configuration, and the label of its row in tables.
+
+    `sample_every` and `experiment` are as in `ClusterOpened`.
+    """
 
     label: str
     cluster: str
@@ -67,7 +70,7 @@ class RunPlan(NamedTuple):
         return source
 
     def opened(self) -> ClusterOpened:
-        """Return the opening event of the run, which holds its settings."""
+        """Return the opening event of the run, with the settings of the run."""
         return ClusterOpened(
             time=min([next(iter(self.workload)).submit_time, *(change.time for change in self.capacity[:1])]),
             cluster=self.cluster,
@@ -124,7 +127,10 @@ def carry_out_compiled(plan: RunPlan) -> RunResult | None:
 
 
 def carry_out(plan: RunPlan, observers: Sequence[Observer] = ()) -> RunResult:
-    """Replay one plan as fast as possible through the pipeline, and return its result."""
+    """Replay one plan as fast as possible through the pipeline, and return its result.
+
+    Raise `ReplayError` if the replay cannot continue.
+    """
     stopwatch, waits = plan.stopwatch(), BoundedWaits()
     remembered = plan.bounds_waits and plan.workload.whole
     replay = plan.replay([*observers, waits] if remembered else observers, stopwatch)
@@ -135,7 +141,7 @@ def carry_out(plan: RunPlan, observers: Sequence[Observer] = ()) -> RunResult:
 
 
 def carry_out_paced(plans: Sequence[RunPlan], pace: Pace, observers: Sequence[Sequence[Observer]]) -> list[RunResult]:
-    """Replay several plans side by side in real time, each from its own first instant and with its own observers."""
+    """Replay several plans at the same time and at a pace, each from its first instant and with its own observers."""
     stopwatches = [plan.stopwatch() for plan in plans]
     work = zip(plans, observers, stopwatches, strict=True)
     replays = [plan.replay(seen_by, stopwatch) for plan, seen_by, stopwatch in work]
@@ -162,10 +168,10 @@ async def carry_out_streamed(
     pace: Pace | None,
     observers: Sequence[Sequence[Observer]],
 ) -> list[RunResult]:
-    """Replay several plans over Kafka, side by side.
+    """Replay several plans over Kafka at the same time. Errors are raised as an `ExceptionGroup`.
 
     `run` is the name of the run, or a prefix for the names of several runs. Without `run`, names are unique. A run is
-    resumed if the Kafka log already has a run of this name.
+    resumed if the Kafka log already has a run of this name. Without `pace`, the replay is as fast as possible.
     """
     # here, so that an embedded replay does not load the Kafka client
     import asyncio

@@ -44,7 +44,7 @@ class ProgressBar:
                 self._progress.update(task, completed=self._ended)
 
     def show(self, ended: int) -> None:
-        """Show the number of ended jobs of a replay in another process. The bar appears with the first."""
+        """Show the number of ended jobs of a replay in another process. The bar appears with the first ended job."""
         if ended:
             self._progress.update(self._begun(), completed=ended)
 
@@ -61,7 +61,10 @@ def with_progress(
     *,
     exact: bool,
 ) -> list[RunResult]:
-    """Run `carry_out_all` with progress bars. With `exact`, bars move after every job, else after every 256 jobs."""
+    """Run `carry_out_all` with progress bars if there is a terminal, and return its results.
+
+    With `exact`, bars move after every job, else after every 256 jobs.
+    """
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=messages, transient=True, disable=not sys.stderr.isatty()) as progress:
         if not progress.disable:

@@ -28,7 +28,7 @@ STATUSES: dict[Outcome, int] = {outcome: status for status, outcome in OUTCOMES.
 
 
 def as_standard(status: int) -> int:
-    """Return the SWF status for a status of any log. An unknown status, as -1, stays.
+    """Return the SWF status for a status of any log. An unknown status, such as -1, is returned unchanged.
 
     >>> as_standard(1), as_standard(100)
     (1, 0)
@@ -69,7 +69,10 @@ class DecisionLog:
 
 
 class Schedule:
-    """An observer that records the times of each job, six numbers per job, and writes them in order of job number."""
+    """An observer that records six numbers of each ended job (`HEADER`), and writes them in order of job number.
+
+    Of a job that was restarted, only the last run is recorded.
+    """
 
     HEADER = b"job_number,submit_time,start_time,end_time,processors,status\n"
 

@@ -47,7 +47,10 @@ def result_row(result: RunResult) -> dict[str, Any]:
 
 
 def write_schedule(file: BinaryIO, path: Path, plan: RunPlan, schedule: Schedule) -> None:
-    """Write the schedule of a run, in the format of the file name's ending."""
+    """Write the schedule of a run to an open file, in the format of its name `path`.
+
+    The format is a log for .swf and .swf.gz, Parquet for .parquet, and else comma-separated values.
+    """
     ran = schedule.table()
     columns: dict[str, Sequence[Any]] = dict(zip(Schedule.HEADER.decode().strip().split(","), ran.T, strict=True))
     if ids := plan.workload.job_ids:

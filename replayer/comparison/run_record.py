@@ -60,7 +60,7 @@ class RunRecord:
         vars(self).update(vars(other))
 
     def take_schedule(self, compiled: CompiledReplay) -> None:
-        """Take over the job times of a run that the compiled machine replayed. It writes no decision log."""
+        """Take over the job times of a run that the compiled machine replayed. Its digest of decisions is empty."""
         columns = self.plan.workload.columns
         numbers, statuses = columns["job_number"], np.full(len(compiled.starts), -1)
         table = np.stack(
@@ -97,7 +97,10 @@ class JobTimes:
     start_time: Integers
     end_time: Integers
     own_run_time: Integers
-    """Run time on the requested processors. On another number of processors, the time from start to end differs."""
+    """Run time on the requested processors, cut at the request if jobs start as decided.
+
+    On another number of processors, the time from start to end differs.
+    """
     user_id: Integers
     """User of each job; -1 if unknown."""
 
@@ -120,7 +123,7 @@ class JobTimes:
 
 
 class EndedJobs(JobTimes):
-    """The ended jobs of a run, with their requests."""
+    """The ended jobs of a run, with their requests and the processors that they held."""
 
     def __init__(self, plan: RunPlan, schedule: Integers) -> None:
         job_number, submit_time, start_time, end_time, self.processors, _ = schedule.T
@@ -136,7 +139,10 @@ class EndedJobs(JobTimes):
 
 
 def replay_schedule(plan: RunPlan) -> tuple[RunResult, RunRecord]:
-    """Replay a plan whose starts and scores suffice. The compiled machine replays it if it covers the plan."""
+    """Replay a plan, and return its result and the record of its job times.
+
+    The compiled machine replays the plan if it can; then the record has no digest of decisions.
+    """
     record = RunRecord(plan)
     result = carry_out_compiled(plan)
     if result is None or result.compiled is None:

@@ -1,4 +1,4 @@
-"""Replays of several plans at once, each in a process of its own."""
+"""Replays of several plans at the same time, each in its own process."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from shadowtime.shared.kernels import kept_kernels
 from shadowtime.shared.messages import Envelope, JobEnded
 
 LEAST_JOBS = 20_000
-"""Fewest jobs of all plans together for which processes of their own pay: each takes about a second to start."""
+"""Minimum jobs of all plans together for which separate processes pay, because each takes about a second to start."""
 
 
 class _Task(NamedTuple):
@@ -26,7 +26,7 @@ class _Done(NamedTuple):
 
 
 def pays(plans: Sequence[RunPlan]) -> bool:
-    """Return whether the plans are done sooner in processes of their own: many jobs, or kernels left to compile."""
+    """Return whether several plans are done sooner in separate processes: many jobs, or kernels left to compile."""
     jobs = sum(len(plan.workload) for plan in plans)
     return len(plans) > 1 and usable_cores() > 1 and (jobs >= LEAST_JOBS or not any(kept_kernels()))
 
@@ -62,7 +62,9 @@ def compiled_first(
 
 
 def replay_on_cores(plans: Sequence[RunPlan], observers: Observers, interruption: Interruption) -> list[RunResult]:
-    """Replay all plans on all cores. Observers are records of runs and progress bars, at most one of each per plan.
+    """Replay all plans on all cores, and return the results in order of plans.
+
+    Observers are records of runs and progress bars, at most one of each per plan. They are updated.
 
     Raise `ReplayError` if a process dies. The error names the policy.
     """

@@ -61,7 +61,10 @@ class BoundedWaits:
             self._rows.extend((submit_time, start_time - submit_time, *found_bounds))
 
     def by_grouping(self) -> Mapping[str, Integers]:
-        """Return for each grouping the jobs with a bound, shape (n, 3): submit time, wait and bound, in seconds."""
+        """Return for each grouping the jobs with a bound, in order of submission, shape (n, 3).
+
+        The columns are submit time, wait and bound, in seconds.
+        """
         rows = np.array(self._rows, dtype=np.int64).reshape(-1, 2 + len(self._groupings))
         rows = rows[np.argsort(rows[:, 0], kind="stable")]
         return {
@@ -72,8 +75,8 @@ class BoundedWaits:
     def coverage(self, key: int) -> Mapping[str, Interval]:
         """Return for each grouping the share of waits within their bounds, with a 95 % interval of the block bootstrap.
 
-        There is no interval if all bounds hold, or none: the jobs do not show how often the other case happens. `key`
-        is the key of the seeded random numbers.
+        There is no interval if all bounds hold, or none, because the jobs do not show how often the other case happens.
+        A grouping without jobs is left out. `key` is the key of the seeded random numbers.
         """
         shares = {}
         for grouping, rows in self.by_grouping().items():
@@ -86,7 +89,8 @@ class BoundedWaits:
 def coverage_shortfall(rows: Iterable[Mapping[str, Any]]) -> str:
     """Return sentences on bounds that cover fewer waits than stated, and whether the deficit may be chance.
 
-    Rows without a confidence interval, as those of queues, count too. The result is empty if no row has a coverage.
+    Rows without a confidence interval, such as those of queues, count too. The result is empty if no row has a
+    coverage.
 
     Parameters
     ----------

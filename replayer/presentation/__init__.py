@@ -6,7 +6,7 @@ from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from shadowtime.replayer.presentation import predictions_run
-    from shadowtime.replayer.presentation.catalogue import classes_of, everything, print_catalogue, print_names
+    from shadowtime.replayer.presentation.catalogue import LISTED, classes_of, everything, print_catalogue, print_names
     from shadowtime.replayer.presentation.drift import drift_tables
     from shadowtime.replayer.presentation.live_scores import tables
     from shadowtime.replayer.presentation.names import numbered, short_names

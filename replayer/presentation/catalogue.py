@@ -17,7 +17,7 @@ from shadowtime.shared.plugins import Plugins
 from shadowtime.shared.quoting import quote
 
 KEY = re.compile(r",(?=\w+=)")
-"""A comma between two keys of a SPEC. A quoted SPEC may have a space there, and so the table may wrap there."""
+"""A comma between two keys of a SPEC. The table adds a space there, so that it can wrap. A quoted SPEC may have it."""
 
 Entry = tuple[str, str, str, list[SpecKey]]
 
@@ -36,7 +36,7 @@ def orders() -> list[Entry]:
 
 
 def classes_of(kind: str) -> Plugins[Any]:
-    """Return the classes, or functions, of a kind by name."""
+    """Return the classes of a kind, a key of `LISTED`, by their names; for `orders`, the functions."""
     if kind == "orders":
         return ORDERS
     return SOURCES if kind == "sources" else REGISTRIES[KINDS[kind]].classes

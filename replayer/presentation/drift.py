@@ -20,7 +20,8 @@ def drift_table(
 ) -> FittedTable:
     """Return a table with one row per episode. Runs stay in order; in each, episodes of the whole cluster are first.
 
-    `spoken` puts the cluster's own words in the place of numbers.
+    `scores` has the name of each run with its drift scores. `unix_start` is the Unix time of second 0. `spoken`
+    replaces numbers in a text by the cluster's own names.
     """
     rows = [(name, episode) for name, drifts in scores for episode in shown(drifts.episodes)]
     more = sum(len(drifts.episodes) + drifts.left_out for _, drifts in scores) - len(rows)

@@ -21,7 +21,7 @@ def tables(
     """Yield the score tables of a run: jobs, run times, wait bounds, starts, cuts, drift and site expectations.
 
     `partition` returns the name of a partition from its number in the log. `unix_start` is the Unix time of second 0.
-    `spoken` puts the cluster's own words in the place of numbers in a sentence.
+    `spoken` replaces numbers in a text by the cluster's own names.
     """
     jobs, run_time = scores.policy, scores.run_time
     fared = [numbers("ended", [jobs.jobs], 0), seconds("mean wait", [jobs.mean_wait])]

@@ -10,7 +10,7 @@ MAX_NAME = 18
 def short_names(labels: Iterable[str]) -> dict[str, str]:
     """Return the row name of each SPEC.
 
-    A short SPEC stays as it is. A long SPEC becomes its NAME and `…`, with a number if several share that.
+    A short SPEC is unchanged. A long SPEC becomes its NAME and `…`, with a number if several SPECs have the same NAME.
 
     >>> list(short_names(["easy", "wfp:adjustment=percentile(percentile=85)"]).values())
     ['easy', 'wfp…']
@@ -21,7 +21,7 @@ def short_names(labels: Iterable[str]) -> dict[str, str]:
 
 
 def numbered(names: Mapping[str, str], between: str = "") -> dict[str, str]:
-    """Return names in which a number, behind the text `between`, follows each name that several keys share.
+    """Return the names, with `between` and a number after each name that several keys share.
 
     >>> numbered({"hmm(states=2)": "hmm", "hmm(states=3)": "hmm", "none": "none"}, " ")
     {'hmm(states=2)': 'hmm 1', 'hmm(states=3)': 'hmm 2', 'none': 'none'}

@@ -17,7 +17,7 @@ from shadowtime.replayer.presentation.names import short_names
 from shadowtime.services.catalogue import spelled, spelled_out
 from shadowtime.services.scoreboard import LOWER
 from shadowtime.shared.cli import FittedTable
-from shadowtime.shared.formatting import work
+from shadowtime.shared.formatting import counted, work
 from shadowtime.shared.spec import Spelled, parse
 from shadowtime.shared.text import NOTHING, Measure, TableColumn, numbers, seconds, shares, times
 
@@ -25,7 +25,8 @@ from shadowtime.shared.text import NOTHING, Measure, TableColumn, numbers, secon
 def comparison_table(results: Sequence[RunResult], *, baseline: str | None = None, exact: bool = False) -> FittedTable:
     """Return a table with one row per result, sorted by mean bounded slowdown. All results are of one trace.
 
-    Slowdowns are compared with the slowdown of the policy labelled `baseline`. With `exact`, times are in seconds.
+    Slowdowns are compared with the slowdown of the policy labelled `baseline`, by default that of `baseline_of`. With
+    `exact`, times are in seconds.
     """
     plan = results[0].plan
     short = short_names(result.plan.label for result in results)
@@ -115,7 +116,7 @@ def forecaster(plan: RunPlan) -> str:
 
 
 def wait_bound_table(results: Sequence[RunResult], *, exact: bool = False, whole: bool = False) -> FittedTable:
-    """Return a table with one row per queue and grouping of the wait bounds.
+    """Return a table of the wait bounds of the first result, with one row per queue and grouping.
 
     With `exact`, times are in seconds. With `whole`, only the bounds for the cluster as a whole are shown.
     """
@@ -161,7 +162,7 @@ def _interval(low: float | None, high: float | None) -> str:
 
 def jobs_of(plan: RunPlan) -> str:
     """Return the size of the replay in words: its jobs and the processors of the machine."""
-    return f"{len(plan.workload):,} jobs on {plan.workload.processors:,} processors"
+    return f"{counted(len(plan.workload), 'job')} on {plan.workload.processors:,} processors"
 
 
 def legend(names: Iterable[tuple[str, Spelled]]) -> dict[str, Spelled]:

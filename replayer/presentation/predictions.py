@@ -14,7 +14,7 @@ from shadowtime.shared.spec import Spelled
 from shadowtime.shared.text import Measure, TableColumn, numbers, seconds, shares, times
 
 REQUESTS = "requests"
-BASELINE = "what users ask for, taken as run times: what a predictor must beat"
+BASELINE = "requested times as predictions: a useful predictor has a smaller error"
 
 
 class _Row(NamedTuple):
@@ -55,7 +55,7 @@ def prediction_table(results: Sequence[RunResult], *, exact: bool = False) -> Fi
     measure: Measure = seconds if exact else partial(times, like=[row.error for row in rows])
     columns = [
         measure("error", [row.error for row in rows]).meaning(
-            "error: mean absolute error, the request standing in where nothing was predicted"
+            "error: mean absolute error; where nothing was predicted, the request is the prediction"
         ),
         numbers("log score", [row.log_score for row in rows], 3).meaning("log score: in nats"),
         measure("CRPS", [row.crps for row in rows]).meaning("CRPS: continuous ranked probability score"),
@@ -68,7 +68,7 @@ def prediction_table(results: Sequence[RunResult], *, exact: bool = False) -> Fi
         columns[3:3] = [
             shares("accuracy", [row.accuracy for row in rows]).meaning("accuracy: of requests as adjusted"),
             shares("too short", [row.bad for row in rows], best=min).meaning(
-                "too short: jobs that ran 30 min longer than adjusted"
+                "too short: jobs that ran at least 30 min longer than adjusted"
             ),
         ]
 

@@ -12,11 +12,18 @@ from shadowtime.shared.formatting import duration, signed_duration
 from shadowtime.shared.text import NOTHING, Measure, TableColumn, Values, numbers, seconds, shares
 
 NAIVE = {"starts at once": "at_once", "last 100 waits": "last_waits"}
-"""Naive forecasts at submission: that a job starts at once, and that it waits the median of the last known waits."""
+"""Naive forecasts at submission, with their keys in the scores.
+
+They state that a job starts at once, and that it waits the median of the last known waits.
+"""
 
 
 class ExpectationRow(NamedTuple):
-    """A table row: a source of expected starts, its number of jobs, and its scores or the share of correct ones."""
+    """A table row: a source of expected starts, its number of jobs, and its scores.
+
+    The errors of start times are in `scores`. `held` is the share of bounds that held, or of jobs that started in time.
+    `mean_bound` is in seconds.
+    """
 
     whose: str
     jobs: int
@@ -29,7 +36,7 @@ class ExpectationRow(NamedTuple):
 def words(row: Mapping[str, Any]) -> Iterator[ExpectationRow]:
     """Yield the table rows of one row of `expected_starts`.
 
-    If only some of the site's jobs have a forecast of ours, the site's scores are repeated for those jobs alone.
+    If only some of the site's jobs have our forecast, the site's scores are repeated for those jobs alone.
     """
     first, paired, bounded = row["first"], row["paired"], row["bounded"]
     within = row.get("within") or {}
@@ -82,11 +89,11 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], 
         shares("too late", values("late_share")).meaning("too late: share of starts expected too late"),
         measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
         shares("held", [word.held for word in words]).meaning(
-            "held: share of bounds that held; in time: starts by the times with which we state probabilities"
+            "held: share of bounds that held; in time: share of starts by the times of which we state probabilities"
         ),
         TableColumn("jobs", "", [f"{word.jobs:,}" for word in words]),
         numbers("Brier", [word.brier for word in words], 3).meaning(
-            "Brier: mean squared error of probabilities of starting by then; the site's expectations count as certain"
+            "Brier: mean squared error of the probability of a start by that time; site: its expectation as certain"
         ),
         measure("mean bound", [word.mean_bound for word in words]),
         measure("ahead", values("mean_ahead")).meaning("ahead: mean time from the expectation to the start"),
@@ -103,7 +110,7 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], 
 
 
 def _durations(heading: str, values: Values) -> TableColumn:
-    """Return a column of times, each in a unit of its own: first expectations may be hours off, last ones seconds."""
+    """Return a column of times, each in its own unit, because errors may be of hours or of seconds."""
     return TableColumn(heading, "", [duration(value) for value in values])
 
 

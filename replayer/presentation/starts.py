@@ -50,7 +50,7 @@ def start_columns(rows: Sequence[StartDistributionScores], *, exact: bool = Fals
             for level, group_shares in held.items()
         ),
         numbers("Brier", [None if row.within is None else row.within.brier for row in rows], 3).meaning(
-            "in …: waits within that interval, ties shared out; Brier: of the probabilities of starting within so long"
+            "in …: waits within that interval, ties in part; Brier: of the probability of a start within a stated time"
         ),
         numbers("jobs", [row.jobs for row in rows], 0),
     ]

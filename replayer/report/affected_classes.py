@@ -29,7 +29,10 @@ class JobClass(NamedTuple):
 
 
 def groups(first: RunRecord, other: RunRecord) -> list[JobClass]:
-    """Return the extra wait of each shape under the other policy, compared with the same jobs under the first."""
+    """Return the extra wait of each shape under the other policy, compared with the same jobs under the first.
+
+    A shape without jobs is left out.
+    """
     a, b = first.jobs, other.jobs
     _, here, there = np.intersect1d(a.job_number, b.job_number, assume_unique=True, return_indices=True)
     shapes = shape_of(a.requested_time[here], a.requested_processors[here], medians_of(first.plan.workload.columns))

@@ -39,6 +39,8 @@ def linear(low: float, high: float, start: float, end: float) -> Callable[[float
 def logarithmic(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
     """Return a function that maps values to positions on a logarithmic axis. Values below `low` are at `start`.
 
+    `low` must be above 0.
+
     >>> round(logarithmic(1, 100, 0, 200)(10)), logarithmic(1, 100, 0, 200)(0)
     (100, 0.0)
     """

@@ -33,7 +33,7 @@ STYLE = "".join(
 
 
 def numbered(names: Iterable[str]) -> list[int]:
-    """Return the style number of each series. Known policies have fixed numbers; other names get the next ones.
+    """Return the style number of each series. Known policies have fixed numbers; other names get the next numbers.
 
     >>> numbered(["easy", "R/L-NG", "easy", "shaped"])
     [0, 13, 0, 14]
@@ -148,7 +148,10 @@ def histogram(
     axes: tuple[str, str],
     size: Sequence[int] = PANEL,
 ) -> str:
-    """Return a bar chart of the share of each group, up to `high`. `axes` names the group axis, then the share axis."""
+    """Return a bar chart of the share of each group, up to `high`.
+
+    `axes` names the group axis, then the share axis. `size` is width and height in chart units.
+    """
     chart = Chart(label, *size)
     y = linear(0, high, chart.bottom, chart.top)
     room = (chart.right - chart.left) / len(groups)
@@ -171,7 +174,7 @@ def sparse(names: Sequence[str], room: float) -> int:
 
 
 def panels(drawn: Iterable[tuple[str, str]]) -> str:
-    """Return small charts in a row, each below its name."""
+    """Return small charts in a row, each below its name, from pairs of a name and an SVG element."""
     return f'<div class="panels">{"".join(f"<div><h5>{escape(name)}</h5>{svg}</div>" for name, svg in drawn)}</div>'
 
 
@@ -200,12 +203,12 @@ def _numbered(names: Iterable[str]) -> Iterable[tuple[str, int]]:
 
 
 def lines(names: Iterable[str]) -> str:
-    """Return the legend of lines."""
+    """Return the legend of the lines of these series."""
     return legend([(f"line {series(number)}", name) for name, number in _numbered(names)])
 
 
 def dots(names: Iterable[str]) -> str:
-    """Return the legend of dots."""
+    """Return the legend of the dots of these series."""
     return _legend((_dot(13, 6, number), name) for name, number in _numbered(names))
 
 

@@ -44,7 +44,7 @@ def _sum_up_to(times: Integers, edges: Integers) -> Integers:
 
 
 class JobBar(NamedTuple):
-    """Processors of a job on the chart, from `low` up to but without `high`."""
+    """Processors on the chart of the job with index `job`, from `low` up to but without `high`."""
 
     job: int
     low: int

@@ -147,12 +147,13 @@ def _day_caption(day: OneDay, machine: int) -> str:
 def _how(one_by_one: bool) -> str:
     if one_by_one:
         return (
-            "Each rectangle is a job, as wide as it ran, as high as it had processors, shaded by its wait. "
-            "The log does not state which processors a job had. The queue is drawn as means of five minutes."
+            "Each rectangle is a job, or a part of it: its width is the run time, its height the number of processors, "
+            "its shade the wait. The log does not state which processors a job had. The queue is drawn as means of "
+            "five minutes."
         )
     return (
-        f"More than {MAX_BARS:,} rectangles would be needed, so no job has its own: processors in use are means "
-        "of five minutes, shaded by how long their jobs had waited, and so is the queue."
+        f"More than {MAX_BARS:,} rectangles would be needed, so single jobs are not drawn. The processors in use and "
+        "the queue are means of five minutes. The shade of processors is the wait of their jobs."
     )
 
 

@@ -50,7 +50,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], label: str, note: 
 
 
 def figure(title: str, caption: str, picture: str, numbers: str, *, wide: bool = False) -> str:
-    """Return a chart with its title, its caption, and the numbers behind it in a folded table."""
+    """Return a chart with its title, its caption, and the numbers behind it in a folded table.
+
+    `picture` and `numbers` are HTML. A `wide` chart has the whole width of the page.
+    """
     return (
         f"<figure{' class=full' if wide else ''}>"
         f"<figcaption><h4>{escape(title)}</h4><p>{escape(caption)}</p></figcaption>{picture}"
@@ -86,7 +89,7 @@ def lengths_of(values: Sequence[float | None]) -> list[float | None]:
 
 
 def breakable(name: str) -> str:
-    """Return a name as HTML that may break after the signs of a SPEC.
+    """Return a name as HTML that may break after the signs of a SPEC. A name with escaped characters does not break.
 
     >>> breakable("easy:forecast=yes")
     'easy:<wbr>forecast=<wbr>yes'

@@ -22,7 +22,10 @@ MAX_DOTS_IN_ALL = 15_000
 
 
 def calibration(row: Mapping[str, Any]) -> str:
-    """Return the calibration chart of a policy's stated probabilities of delaying the head of the queue."""
+    """Return the calibration chart of a policy's stated probabilities of delaying the head of the queue.
+
+    `row` is a row of `policies` of the `--json` document.
+    """
     policy, scores = row["policy"], row["calibration"]
     chart = Chart(f"Share of candidates that would have delayed the head, by stated probability, under {policy}")
     x, y = linear(0, 1, chart.left, chart.right), linear(0, 1, chart.bottom, chart.top)
@@ -126,10 +129,12 @@ def waits_and_bounds(what: str, rows: Integers, clock: Callable[[int], str], mos
 
     Parameters
     ----------
+    what
+        Name of the bounds, for the description of the chart.
     rows
         Submit time, wait and bound of each job in seconds, by submit time; shape (jobs, 3), with a job or more.
     clock
-        Function that returns a time in words.
+        Function that returns the name of a second of the log.
     most
         Maximum number of drawn jobs.
     """
@@ -155,7 +160,7 @@ def _bounds_by_month(run: RunRecord, rows: Integers) -> str:
     for place, item in enumerate(every):
         part = rows[month == place]
         if len(part):
-            waited = int(np.quantile(part[:, 1], 0.95, method="inverted_cdf"))  # a wait: that many waited no longer
+            waited = int(np.quantile(part[:, 1], 0.95, method="inverted_cdf"))  # an actual wait, not interpolated
             bound = int(np.median(part[:, 2]))
             covered = float((part[:, 1] <= part[:, 2]).mean())
             cells = [cell(waited, duration(waited)), cell(bound, duration(bound)), cell(covered, percent(covered))]

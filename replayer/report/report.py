@@ -151,14 +151,14 @@ def _grid(drawn: str, name: str = "figures") -> str:
 
 def _left_out(document: Mapping[str, Any]) -> str:
     skipped = ", ".join(f"{count:,} {reason}" for reason, count in document["skipped"].items()) or "none"
-    cut = f" {document['aligned']:,} larger ones were cut to the machine's size." if document["aligned"] else ""
+    cut = f" Jobs cut to the machine's size: {document['aligned']:,}." if document["aligned"] else ""
     return escape(f"Jobs of the log left out: {skipped}.{cut}")
 
 
 def _lacks(document: Mapping[str, Any]) -> str:
     """Return the log's overlaps (more processors in use than there are), then a folded list of its missing data."""
     over = "".join(
-        f"<p>{remark['times']:,} jobs {escape(remark['what'])}; first {escape(remark['example'])}.</p>"
+        f"<p>{counted(remark['times'], 'job')} {escape(remark['what'])}; first {escape(remark['example'])}.</p>"
         for remark in document["overlaps"]
     )
     if not document["lacks"]:

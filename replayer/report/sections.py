@@ -85,10 +85,10 @@ def _standings(policy: str, portfolio: Row) -> str:
 
 CAPTION = (
     "First and last are the first and the last start that the site's own scheduler expected for a waiting job. The "
-    "forecast is ours, at its submission. If fewer jobs were forecast, the site's expectations of these have rows of "
-    "their own. An error is the expected start minus the real one, so it is positive if the expected start was too "
+    "forecast is ours, at its submission. If we forecast only some of these jobs, the site's expectations of them have "
+    "separate rows. An error is the expected start minus the real one, so it is positive if the expected start was too "
     "late. Ahead: mean time from the expectation to the start. Held: waits within their bounds; in time: "
-    "starts by the times with which we state probabilities."
+    "share of starts by the times of which we state probabilities."
 )
 
 

@@ -51,7 +51,7 @@ def by_user(values: NDArray[np.generic], users: Integers) -> Floats:
 
 
 def tail_mean(waits: Integers) -> float | None:
-    """Return the mean of the longest 0.1 % of waits, at least of one, in seconds; None without waits.
+    """Return the mean of the longest 0.1 % of waits, of at least one wait, in seconds; None without waits.
 
     The longest wait alone is of one job, and one moved submission can change it much. O(waits).
 
@@ -73,7 +73,10 @@ class WorseOff(NamedTuple):
 
 
 def worst_off(first: JobTimes, other: JobTimes) -> WorseOff | None:
-    """Return the user with at least `FEW` jobs whose mean wait grew most, by more than `NOTICED`; None without one."""
+    """Return the user with `FEW` jobs or more whose mean wait grew most from `first` to `other`.
+
+    None if no such user's mean wait grew by more than `NOTICED`.
+    """
     _, here, there = np.intersect1d(first.job_number, other.job_number, assume_unique=True, return_indices=True)
     users, longer = first.user_id[here], other.wait[there] - first.wait[here]
     named, user, jobs = np.unique(users, return_inverse=True, return_counts=True)
@@ -86,7 +89,10 @@ def worst_off(first: JobTimes, other: JobTimes) -> WorseOff | None:
 
 
 class PairedDifferences(NamedTuple):
-    """Paired differences between the jobs of a run and the same jobs in the first run."""
+    """Paired differences between the jobs of a run and the same jobs in the first run.
+
+    `wait`, in seconds, and `slowdown` are mean differences with intervals. `sooner` and `later` are shares of jobs.
+    """
 
     wait: Interval
     slowdown: Interval
@@ -99,7 +105,10 @@ class PairedDifferences(NamedTuple):
 
 
 def paired(first: JobTimes, other: JobTimes, key: int) -> PairedDifferences:
-    """Return the paired differences between the jobs of `other` and the same jobs in `first`."""
+    """Return the paired differences of `other` minus `first`. They must have jobs in common.
+
+    `key` is the key of the seeded random numbers of the intervals.
+    """
     _, here, there = np.intersect1d(first.job_number, other.job_number, assume_unique=True, return_indices=True)
     submit_times = first.submit_time[here]
     wait = other.wait[there] - first.wait[here]
@@ -121,7 +130,7 @@ def medians_of(columns: Mapping[str, Integers]) -> Borders:
 
 
 class Month(NamedTuple):
-    """A calendar month, or a period of days if the log has no dates, with its end in seconds of the log."""
+    """A calendar month, or a period of days if the log has no dates. Its end, in seconds of the log, is not in it."""
 
     name: str
     end: int
@@ -167,7 +176,9 @@ def undominated(points: Sequence[tuple[float, float]]) -> list[bool]:
 
 
 def by_class(values: NDArray[np.generic], classes: Integers, count: int) -> list[float | None]:
-    """Return the mean value of each class; None for a class without values.
+    """Return the mean value of each of `count` classes; None for a class without values.
+
+    `classes` has the index of the class of each value.
 
     >>> by_class(np.array([1.0, 3.0]), np.array([0, 0]), 2)
     [2.0, None]

@@ -137,7 +137,7 @@ def run_times(document: Row) -> str:
     body.append(["requests", *(["-"] if obeyed else []), known, *errors, "-", "-"])
     learned = "Scored under the policy named: what a predictor has learned depends on when jobs end. " if obeyed else ""
     caption = (
-        f"{learned}The request stands in where nothing was predicted; the last row is of jobs with a "
+        f"{learned}Where nothing was predicted, the request is the prediction. The last row is of jobs with a "
         "request. Log score in nats and continuous ranked probability score (CRPS) are of predicted distributions; "
         "less is better."
     )
@@ -184,7 +184,10 @@ def forecasts(document: Row) -> str:
 
 
 def bounds_to_show(rows: Sequence[Row]) -> list[Row]:
-    """Return the row of the one bound to show of each policy: the ensemble's, else the first of the whole cluster."""
+    """Return one row of each policy to show: the ensemble of the whole cluster, or else the first of the cluster.
+
+    A policy without a bound of the whole cluster has its first row.
+    """
     by_policy: dict[str, list[Row]] = {}
     for row in rows:
         by_policy.setdefault(row["policy"], []).append(row)
@@ -223,8 +226,8 @@ def wait_bounds(rows: Sequence[Row], label: str = "Bounds on waits") -> str:
         f"Bounds that a share of {kept} of waits should keep{confidence}"
         f"{'' if several else ', under ' + first['policy']}.{lower} "
         "In brackets: the 95 % confidence interval of the covered share, by a bootstrap of blocks of time. "
-        "Over: root mean square of bound minus wait where the bound held. To plain: that of plain bounds divided by "
-        "that of these. " + coverage_shortfall(rows)
+        "Over: root mean square of bound minus wait where the bound held. To plain: the figure Over of plain bounds, "
+        "divided by that of these bounds. " + coverage_shortfall(rows)
     )
     return table(["bounds", "covered", "over", "to plain", "jobs with one"], body, label, caption)
 

@@ -17,7 +17,7 @@ def verdict(document: Row, runs: Sequence[RunRecord]) -> str:
     """Return the verdict in a few sentences; empty if a policy has no mean slowdown.
 
     The policy with the lowest mean slowdown is compared with the baseline. If others cannot be told apart from it, the
-    next columns decide: the mean wait, and then the longest wait.
+    next columns decide: the mean wait, and then the longest wait. The verdict of a recorded log is on its predictions.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def limits(document: Row) -> str:
 
 
 def _alike(rows: Sequence[Row], runs: Sequence[RunRecord], lowest: int) -> list[int]:
-    """Return the policies whose slowdown differs from the lowest by no more than chance, in order of slowdown."""
+    """Return the indices of policies whose slowdown differs from the lowest by no more than chance, by slowdown."""
     least = rows[lowest]["mean_bounded_slowdown"]
     return [
         index
@@ -109,7 +109,10 @@ def _may_be_chance(runs: Sequence[RunRecord], first: int, other: int, figure: st
 
 
 def _decided(rows: Sequence[Row], runs: Sequence[RunRecord], lowest: int, alike: Sequence[int]) -> tuple[int, str]:
-    """Return the best policy by the columns after the slowdown, and a sentence on why; empty if no other is as good."""
+    """Return the index of the best policy by the columns after the slowdown, and a sentence on why.
+
+    The sentence is empty if no other policy is as good by slowdown.
+    """
     if not alike:
         return lowest, ""
     left = sorted([lowest, *alike], key=lambda index: float(rows[index]["mean_wait"]))

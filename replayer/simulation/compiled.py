@@ -1,4 +1,4 @@
-"""Closed replays on a compiled machine, for runs whose starts and scores suffice.
+"""Closed replays on a compiled machine, which returns only starts, ends and scores.
 
 The pipeline is the definition: a run that the machine does not cover exactly is left to the pipeline.
 """
@@ -41,7 +41,10 @@ END = MAX_TIME + 1
 
 
 class CompiledReplay(NamedTuple):
-    """The result of a replay on a compiled machine: its scores, and the start and end of each job, in seconds."""
+    """The result of a replay on a compiled machine: its scores, and the start and end of each job.
+
+    Times are in seconds of the log, in the order of the workload.
+    """
 
     scores: Scores
     starts: Integers
@@ -65,8 +68,8 @@ def compiled_replay(
 ) -> CompiledReplay | None:
     """Return the result of a run on a compiled machine; None if the pipeline must replay the run.
 
-    The result equals that of `EmbeddedReplay` with the source `Machine`, to the last bit. O(jobs) objects only if run
-    times are predicted.
+    The result equals that of `EmbeddedReplay` with the source `Machine`, to the last bit. An object for each job is
+    made only if run times are predicted.
     """
     run = _covered(opened, workload, capacity, traits)
     if run is None:
@@ -99,7 +102,7 @@ def compiled_replay(
 def _covered(
     opened: ClusterOpened, workload: Workload, capacity: Sequence[CapacityChanged], traits: JobTraits
 ) -> _Run | None:
-    """Return the parts of a run that a machine covers; None if it covers only some of them."""
+    """Return the parts of a run for the machine; None if the machine does not cover the whole run."""
     if not workload.whole or opened.pools or opened.adjustment != "none" or opened.wait_bound != "none":
         return None
     if opened.mode != "closed" or opened.sample_every or parse(opened.runtime).keys.get("predict") == "anew":

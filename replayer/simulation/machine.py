@@ -38,7 +38,10 @@ SAME = (1, 1)
 
 
 class Machine(ReplaySource):
-    """A closed-loop source: jobs arrive as logged and start when the scheduler decides."""
+    """A closed-loop source: jobs arrive as logged and start when the scheduler decides.
+
+    Raise `TraceError` if a job of the workload has no positive run time.
+    """
 
     name = "closed"
     closed_loop = True

@@ -16,7 +16,7 @@ from shadowtime.shared.stages import described
 
 
 class JobTraits(NamedTuple):
-    """Traits that a replay assigns to every job of a log."""
+    """Traits that a replay assigns to every job of a log. Without `speedup`, processors times run time is constant."""
 
     restartable: bool = True
     moldable: bool = True
@@ -56,7 +56,7 @@ class ReplaySource(Source, Protocol):
 
 
 class named_errors:  # noqa: N801 - reads as a verb; a class, entered twice an event, costs less than a generator
-    """Raise unexpected exceptions of a source as `ReplayError` with the source's name: it may be a plug-in."""
+    """Raise unexpected exceptions of a source as `ReplayError` with its name, because the source may be a plug-in."""
 
     def __init__(self, source: ReplaySource | type[ReplaySource]) -> None:
         self.source = source

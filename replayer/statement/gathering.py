@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from shadowtime.shared.stages import StageRun
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-"""Commands that print a page; the first one on PATH is taken."""
+"""Commands that print a page; the first command on PATH is used."""
 
 PRINT_SECONDS = 120.0
 SCHEDULER = next(stage for stage in STAGES if stage.name == "scheduler")
 
 
 async def gather(settings: Settings, name: str) -> StatementFacts:
-    """Return the facts of a followed cluster, or of a run.
+    """Return the facts of the followed cluster of this name, or else of the run of this name.
 
     Raises
     ------
     SettingsError
-        If there is no such run.
+        If there is neither.
     BusError, StoreError
         If Kafka or Redis cannot be used.
     """
@@ -120,7 +120,9 @@ def _printed(page: bytes) -> bytes:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=PRINT_SECONDS, check=False)  # noqa: S603
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise OutputError(f"chromium did not print the statement: {error}") from None
+            raise OutputError(f"chromium did not print the statement, {error}; write an .html and print it") from None
         if not target.exists():
-            raise OutputError(f"chromium did not print the statement: {done.stderr.strip()[-300:]}")
+            raise OutputError(
+                f"chromium did not print the statement, {done.stderr.strip()[-300:]}; write an .html and print it"
+            )
         return target.read_bytes()

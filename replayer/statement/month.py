@@ -67,9 +67,9 @@ class MonthOfStarts:
         self.begins: int | None = None
         """Time of the first event."""
         self.of_all = {OURS: StartErrors(), AT_ONCE: StartErrors()}
-        """Errors of the jobs that had an expected start of ours."""
+        """Errors of the jobs for which we expected a start, by source."""
         self.of_site = {name: StartErrors() for name in (OURS, AT_ONCE, FIRST, LAST)}
-        """Errors of the jobs among them for which the site's scheduler expected a start, too."""
+        """Errors of the jobs of `of_all` for which the site's scheduler expected a start, too, by source."""
         self._waiting: dict[int, _Waiting] = {}
         self._started_by: list[tuple[int | None, int, bool]] = []
         """Queue of each started job with a stated time, this time, and whether the job started by then."""
@@ -112,7 +112,10 @@ class MonthOfStarts:
                 self.of_site[name].add(second, start, start - at)
 
     def starts_by(self, now: int) -> list[StartsInTime]:
-        """Return how often "starts by" came true, of all queues and then of each, those with most jobs first."""
+        """Return how often "starts by" came true until `now`, a second of the log.
+
+        The first result is of all queues. Then follow the queues, in descending order of their jobs.
+        """
         counts: dict[int | None, list[int]] = {None: [0, 0, 0]}
         waiting = ((entry.job.queue_number, entry.outlook.by_95, False) for entry in self._waiting.values())
         for queue, by, kept in chain(self._started_by, waiting):

@@ -9,7 +9,7 @@ from shadowtime._version import __version__
 from shadowtime.replayer.report import cell, escape, table, whole
 from shadowtime.replayer.statement.month import AT_ONCE, DAYS, FIRST, LAST, OURS, MonthOfStarts, StartsInTime
 from shadowtime.services.shadows import StoredShadow, verdict
-from shadowtime.shared.formatting import DAY, duration, percent
+from shadowtime.shared.formatting import DAY, counted, duration, percent
 from shadowtime.shared.messages import StartErrorScores
 
 STATED = 0.95
@@ -36,7 +36,10 @@ WORDS = {
 
 
 class StatementFacts(NamedTuple):
-    """The facts of a statement. Times are seconds of the log; `partition` names a queue by its number."""
+    """The facts of a statement. Times are seconds of the log; `partition` names a queue by its number.
+
+    `unix_start` is the Unix time of second 0, or 0 if unknown. `now` is the time of the last event.
+    """
 
     cluster: str
     run: str
@@ -60,7 +63,7 @@ class StatementFacts(NamedTuple):
 
 
 def statement_page(facts: StatementFacts) -> str:
-    """Return the statement as an HTML page that needs nothing else."""
+    """Return the statement as a self-contained HTML page."""
     rows = facts.month.starts_by(facts.now)
     words = dict(facts.month.words())
     until = f"{datetime.fromtimestamp(facts.unix_start + facts.now, UTC):%H:%M} UTC"
@@ -74,7 +77,7 @@ def statement_page(facts: StatementFacts) -> str:
     contents = "".join(f'<li><a href="#part-{place}">{title}</a></li>' for place, title in enumerate(sections))
     parts = [
         f"<p {LONG_NAMES}><b>{escape(facts.cluster)}</b>, {facts.day(facts.begins)} to {facts.day(facts.now)}, "
-        f"{until}: {facts.month.jobs:,} jobs were submitted.{whole_month}</p>",
+        f"{until}: {counted(facts.month.jobs, 'job')} submitted.{whole_month}</p>",
         f'<p class="verdict" {LONG_NAMES}>{escape(_unbroken(" ".join(_summary(facts, rows, words))))}</p>',
         *(f'<h2 id="part-{place}">{title}</h2>{part}' for place, (title, part) in enumerate(sections.items())),
         f'<p class="faint" {LONG_NAMES}><small>{escape(_how(facts))}</small></p>',
@@ -85,10 +88,10 @@ def statement_page(facts: StatementFacts) -> str:
 def _summary(facts: StatementFacts, rows: Sequence[StartsInTime], words: dict[str, StartErrorScores]) -> Iterator[str]:
     every, *partitions = rows
     if every.share is None:
-        yield "No job had a stated time by which it starts, or none of these times has come."
+        yield "No job had a stated time by which it starts, or none of these times has passed."
     else:
         stated = f"with a stated time by which each starts with a probability of {percent(STATED, '.0f')}"
-        yield f"Of {every.jobs:,} jobs {stated}, {percent(every.share)} started by then."
+        yield f"Of {counted(every.jobs, 'job')} {stated}, {percent(every.share)} started by then."
         known = [row for row in partitions if row.jobs >= FEW and row.share is not None]
         if len(known) > 1:
             lowest = min(known, key=lambda row: row.share or 0)
@@ -117,7 +120,7 @@ def _summary(facts: StatementFacts, rows: Sequence[StartsInTime], words: dict[st
 def _promises(facts: StatementFacts, rows: Sequence[StartsInTime]) -> str:
     every, *partitions = rows
     if not every.jobs + every.open:
-        return "<p>Nothing was stated. Such times are from a bound on waits, or from a forecast with quantiles.</p>"
+        return "<p>No such time was stated. It needs a bound on waits, or a forecast with quantiles.</p>"
     body = [
         [
             escape(_name(facts, row)),
@@ -132,7 +135,7 @@ def _promises(facts: StatementFacts, rows: Sequence[StartsInTime]) -> str:
     note = (
         f"Stated with a probability of {percent(STATED, '.0f')} at submission. A job counts once its time has "
         "passed; if it still waits then, it is too late. Still open: the time has not passed."
-        + (f" The {left:,} partitions with the fewest jobs are left out." if left > 0 else "")
+        + (f" Left out: {counted(left, 'partition')} with the fewest jobs." if left > 0 else "")
     )
     head = ["partition", "jobs", "came true", "too late", "still open"]
     return table(head, body, "How often starts by came true", note)
@@ -191,7 +194,7 @@ def _policies(facts: StatementFacts) -> str:
     note = (
         "The same jobs on a simulated machine, since each shadow was started; 95 % interval in brackets. "
         "Waits: really → under the policy."
-        + (f" {left:,} more policies are followed; shadowtime twin has them." if left > 0 else "")
+        + (f" Further policies that are followed: {left:,}; see shadowtime twin." if left > 0 else "")
     )
     return table(["policy", "jobs", "what would have changed", "mean wait", "longest wait"], body, "Policies", note)
 

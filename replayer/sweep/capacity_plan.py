@@ -42,7 +42,10 @@ class Target(NamedTuple):
     limit: float
 
     def kept(self, waits: Floats, run_times: Floats) -> bool:
-        """Return whether the jobs keep the target. Slowdowns count a run time as at least 10 s, and are at least 1."""
+        """Return whether jobs with these waits and run times, in seconds, keep the target.
+
+        Slowdowns count a run time as at least 10 s, and are at least 1.
+        """
         values = waits if self.of_waits else np.maximum((waits + run_times) / np.maximum(run_times, 10.0), 1.0)
         if self.share is None:
             return bool(values.mean() <= self.limit)
@@ -72,7 +75,7 @@ def parse_target(text: str) -> Target:
     shares = {"mean": None, "median": 0.5, "longest": 1.0}
     share = shares[statistic] if statistic in shares else float(statistic[1:]) / 100
     if share is not None and not 0 < share <= 1:
-        raise SettingsError(f"--target {quote(text)}: a percentile is above 0 and at most 100")
+        raise SettingsError(f"--target {quote(text)}: expected a percentile above 0 and at most 100")
     return Target(" ".join(text.split()), share, figure == "wait", float(number) * UNITS[unit])
 
 
@@ -100,13 +103,16 @@ class CapacityQuestion(NamedTuple):
 
     @property
     def least(self) -> int:
-        """The least value that is tried: the processors of the widest job, or a step for loads and if jobs are cut."""
+        """The least value that is tried: the processors of the widest job; for loads, or if jobs are cut, one step."""
         if self.of_load or self.oversized == "align":
             return self.step
         return int(self.workload(self.logged, 0).columns["processors"].max())
 
     def workload(self, value: int, copy: int) -> Workload:
-        """Return a draw of the log on a machine of this size, or with this load."""
+        """Return a draw of the log on a machine of `value` processors, or with a load of `value` hundredths.
+
+        Copy 0 is the log itself.
+        """
         size, load = (self.processors, value / 100) if self.of_load else (value, 1.0)
         prepared = prepare(
             self.trace, size, oversized=self.oversized, requests=self.requests, limit=self.jobs, load=load
@@ -117,7 +123,7 @@ class CapacityQuestion(NamedTuple):
 class CapacityAnswer(NamedTuple):
     """The value of each draw with which a policy keeps the target: processors, or hundredths of the load.
 
-    None for a draw in which no value in the range keeps it. A load at the end of the range stands for all larger ones.
+    None for a draw in which no value in the range keeps it. A load at the end of the range stands for all larger loads.
     """
 
     policy: str
@@ -152,7 +158,7 @@ def keeps(question: CapacityQuestion, target: Target, configured: Configuration,
 def boundary(kept: Callable[[int], bool], start: int, step: int, least: int, most: int) -> int | None:
     """Return the smallest of `least`, `least + step`, … whose value is kept, by bisection; None above `most`.
 
-    The search assumes that every larger value is kept, too. O(log(most / step)) calls.
+    The search begins near `start`. It assumes that every larger value is kept, too. O(log(most / step)) calls.
 
     >>> boundary(lambda value: value >= 37, start=20, step=1, least=1, most=1000)
     37
@@ -188,6 +194,8 @@ def answers(question: CapacityQuestion, target: Target, policies: list[str]) -> 
 def _searched(
     question: CapacityQuestion, target: Target, configured: Configuration, least: int, copy: int
 ) -> int | None:
+    """Return the value of one draw: the smallest size that is kept, or the load before the smallest that is not."""
+
     def kept(value: int) -> bool:
         return keeps(question, target, configured, value, copy)
 
@@ -206,7 +214,7 @@ def _text(question: CapacityQuestion, value: float | None) -> str:
 
 
 def sentence(question: CapacityQuestion, target: Target, results: list[CapacityAnswer]) -> str:
-    """Return the answers in one sentence, the best policy first."""
+    """Return the answers in words: the policies that keep the target, the best first, then those that do not."""
     best = sorted(
         (result for result in results if result.interval is not None),
         key=lambda result: fmean([value or 0 for value in result.values]) * (-1 if question.of_load else 1),
@@ -234,7 +242,7 @@ def _within(question: CapacityQuestion, result: CapacityAnswer) -> str:
 
 
 def plan_table(question: CapacityQuestion, target: Target, results: list[CapacityAnswer], name: str) -> FittedTable:
-    """Return a row for each policy: its mean, the 95 % interval of the mean, and the value of each draw."""
+    """Return a table with a row for each policy: its mean, the interval of the mean, and the value of each draw."""
     columns = [
         TableColumn("mean", "", [_text(question, (result.interval or (None,))[0]) for result in results]),
         TableColumn("95 %", "", [_within(question, result) for result in results]),

@@ -13,17 +13,17 @@ def sweep(
     policy: Annotated[
         list[str],
         typer.Option(
-            metavar="SPEC", help="SPECs with grids, as 'easy:queue={srf,saf},threshold={20h..100h step 10h}'."
+            metavar="SPEC", help="SPECs with grids, such as 'easy:queue={srf,saf},threshold={20h..100h step 10h}'."
         ),
     ],
     log: Annotated[
-        str | None, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log, as for replay; none: the bundled one.")
+        str | None, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log, as for replay; by default the bundled log.")
     ] = None,
     processors: Annotated[
-        str | None, typer.Option(metavar="RANGE", help="Sizes of the machine, as 80,96 or '80..160 step 8'.")
+        str | None, typer.Option(metavar="RANGE", help="Sizes of the machine, such as 80,96 or '80..160 step 8'.")
     ] = None,
     load: Annotated[
-        str | None, typer.Option(metavar="RANGE", help="Factors of the load, as 0.9,1.1 or '0.8..1.2 step 0.1'.")
+        str | None, typer.Option(metavar="RANGE", help="Factors of the load, such as 0.9,1.1 or '0.8..1.2 step 0.1'.")
     ] = None,
     copies: Annotated[
         int, typer.Option(metavar="N", min=0, max=1_000, help="Perturbed copies beside the log, for intervals.")
@@ -63,7 +63,7 @@ def sweep(
     log = log or str(BUNDLED)
     chosen = campaign_of(Grid(log, policy, processors, load, copies, first, filter_, requests))
     how = How(Path(log), Path(), out=out, workers=workers, on=on, first=None, report=report, csv=csv, latex=None)
-    # The replays read the log in processes of their own, which report nothing.
+    # Read the log here, to report the jobs left out: the processes of the replays report nothing.
     (one,) = find_logs(chosen.model_copy(update={"logs": chosen.logs[:1]}), how.logs)
     preparation = Preparation(one.processors, filter_, requests, first, size_options="--processors or LOG@PROCESSORS")
     read_cluster(one.path, preparation, say, Machine.name)

@@ -16,6 +16,7 @@ from shadowtime.replayer.sweep.ranges import MAX_VALUES, specs_of, values_of
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.formatting import counted
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.text import TableColumn
 
@@ -52,7 +53,8 @@ class Grid:
 def campaign_of(grid: Grid) -> Campaign:
     """Return the campaign of a sweep, whose cells run on the compiled machine where it covers them.
 
-    `easy` is the first policy, since constraints are shares of its figures. A repeated SPEC, size or load is left out.
+    `easy` is the first policy, because constraints are shares of its figures. A repetition of a SPEC, size or load is
+    left out.
 
     Raise `SettingsError` if a grid is malformed, has an unknown name or key, or is too large.
     """
@@ -110,7 +112,9 @@ def _sizes(text: str) -> list[int]:
     try:
         sizes = [int(value) for value in values_of(text)]
     except ValueError:
-        raise SettingsError(f"--processors {quote(text)}: expected whole numbers, as 80,96 or 80..160 step 8") from None
+        raise SettingsError(
+            f"--processors {quote(text)}: expected whole numbers, such as 80,96 or 80..160 step 8"
+        ) from None
     if not sizes or min(sizes) < 1:
         raise SettingsError(f"--processors {quote(text)}: a machine has at least 1 processor")
     return sizes
@@ -120,7 +124,7 @@ def _loads(text: str) -> list[float]:
     try:
         loads = [float(value) for value in values_of(text)]
     except ValueError:
-        raise SettingsError(f"--load {quote(text)}: expected numbers, as 0.9,1.1 or 0.8..1.2 step 0.1") from None
+        raise SettingsError(f"--load {quote(text)}: expected numbers, such as 0.9,1.1 or 0.8..1.2 step 0.1") from None
     if not all(MIN_LOAD <= load <= MAX_LOAD for load in loads):
         raise SettingsError(f"--load {quote(text)}: expected factors of {MIN_LOAD:g} to {MAX_LOAD:g}")
     return loads
@@ -152,7 +156,7 @@ class Constraint(NamedTuple):
 
 
 def points_of(done: Replayed) -> dict[str, list[Point]]:
-    """Return the policies of each machine, the one of least slowdown first."""
+    """Return the policies of each machine, by its label, in ascending order of slowdown."""
     machines: dict[str, dict[str, list[Figures]]] = {}
     for cell, row in zip(done.cells, done.rows, strict=True):
         machines.setdefault(cell.log.label, {}).setdefault(cell.label, []).append(row)
@@ -180,7 +184,10 @@ def _share(key: str, rows: Sequence[Figures], baseline: Sequence[Figures]) -> fl
 
 
 def winners(points: Sequence[Point], limits: Constraint) -> Iterator[tuple[str, Point]]:
-    """Yield each constraint in words, with the policy of least slowdown that keeps it. The baseline keeps all."""
+    """Yield each constraint in words, with the first policy that keeps it. `points` are in ascending order of slowdown.
+
+    A constraint that no policy keeps is left out. This needs a limit below 1, because the baseline's share is 1.
+    """
     rules = (
         ("no constraint", Constraint(float("inf"), float("inf"))),
         (f"tail at most {limits.tail:g} of {BASELINE}'s", limits._replace(worst_user=float("inf"))),
@@ -207,5 +214,5 @@ def print_sweep(done: Replayed, limits: Constraint, most: int) -> None:
         best = [f"{words}: {point.policy}" for words, point in winners(points, limits)]
         more = [f"and {len(points) - most:,} more; --csv has all"] if len(points) > most else []
         row = first[label]
-        title = f"{label}: {row['jobs']:,} jobs on {row['processors']:,} processors, by mean bounded slowdown"
+        title = f"{label}: {counted(row['jobs'], 'job')} on {row['processors']:,} processors, by mean bounded slowdown"
         console.print(FittedTable(title, {"policy": [point.policy for point in shown]}, columns, [*more, *best]))

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 @with_reading_options
 def plan(
     target: Annotated[
-        str, typer.Option(metavar="TEXT", help="The target, as 'p95 wait <= 4h' or 'mean slowdown <= 20'.")
+        str, typer.Option(metavar="TEXT", help="The target, such as 'p95 wait <= 4h' or 'mean slowdown <= 20'.")
     ],
     log: Annotated[
-        str | None, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log, as for replay; none: the bundled one.")
+        str | None, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log, as for replay; by default the bundled log.")
     ] = None,
     policy: Annotated[
         list[str] | None, typer.Option(metavar="SPEC", help="A policy; repeatable. Default: easy and best.")

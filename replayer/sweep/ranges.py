@@ -66,7 +66,7 @@ def values_of(text: str) -> list[str]:
 def specs_of(grid: str) -> list[str]:
     """Return the SPECs of a grid: one for each combination of the values in braces, the last braces fastest.
 
-    `{seed}` stays, since it stands for the seeds of a campaign.
+    `{seed}` is unchanged, because it stands for the seeds of a campaign.
 
     Raise `SettingsError` if braces do not match or are nested, a range is malformed, or the grid is too large.
 
@@ -82,7 +82,7 @@ def specs_of(grid: str) -> list[str]:
     for values in every:
         count *= len(values)
     if count > MAX_VALUES:
-        raise SettingsError(f"{quote(grid)}: {count:,} SPECs; at most {MAX_VALUES:,} are allowed")
+        raise SettingsError(f"{quote(grid)}: {count:,} SPECs; at most {MAX_VALUES:,} are allowed: take larger steps")
     return [
         "".join(part for pair in zip(texts, [*chosen, ""], strict=True) for part in pair) for chosen in product(*every)
     ]

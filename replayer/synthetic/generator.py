@@ -26,7 +26,7 @@ def generate(jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD) 
     jobs, processors : int
         Number of jobs, and size of the machine in processors.
     seed : int
-        Not negative.
+        Seed of all random numbers, from 0 to 2**64 - 1.
     load : float
         Offered load: the work of all jobs (processors times seconds) as a share of the machine's capacity from
         the start of the trace, at midnight, to the last submission. Arrivals are spread to reach this load.
@@ -39,7 +39,10 @@ def generate(jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD) 
         (jobs, 18) integers as in `replayer.logs.swf.FIELDS`, sorted by submit time. Wait times are unknown (-1)
         because a workload model has no scheduler. The command line adds the waits of EASY.
 
-    Raise `SettingsError` if an argument is out of its range.
+    Raises
+    ------
+    SettingsError
+        If an argument is out of its range, or the trace would be too long.
 
     Examples
     --------
@@ -61,7 +64,7 @@ def generate(jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD) 
         ("seed", seed, 0, 2**64 - 1),
     ):
         if not low <= value <= high:
-            raise SettingsError(f"{name} {value}: not between {low} and {high}")
+            raise SettingsError(f"{name} {value}: expected a value from {low} to {high}")
 
     population = populate(_stream(seed, 0), jobs)
     application_size = draw_sizes(_stream(seed, 1), len(population.application_user), processors)
@@ -72,7 +75,8 @@ def generate(jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD) 
     span = float(np.dot(run_time.astype(np.float64), size)) / (load * processors)
     if span > MAX_TIME:
         raise SettingsError(
-            f"load {load}: the last of {jobs} jobs would come after {span:.0f} s, later than {MAX_TIME} s"
+            f"load {load}: the last of {jobs} jobs would come after {span:.0f} s, later than {MAX_TIME} s; raise the "
+            "load, or generate fewer jobs"
         )
 
     known = {

@@ -101,7 +101,7 @@ def bucket_weights() -> Floats:
 
 
 def draw_arrivals(rng: Generator, count: int, span: float) -> Integers:
-    """Return `count` arrival times in seconds from midnight on. The last one is `span`.
+    """Return `count` arrival times in whole seconds from midnight on, in order. The last one is `span`, rounded.
 
     Inter-arrival times are drawn in units called points. A half hour has as many points as its weight. So busy half
     hours get more arrivals. Points are scaled instead of seconds, which keeps the daily cycle at any load.

@@ -13,8 +13,8 @@ def examples(number: int, **others: Any) -> settings:
     """Return the settings of a property whose examples are much more or much less expensive than most.
 
     Under the usual profile, the property tries `number` examples. Another profile scales this number as it scales
-    `USUAL`. No example has a deadline, as its duration depends on the machine's load. A property of a suite may run in
-    several classes, so the health check against this is suppressed.
+    `USUAL`. No example has a deadline, because its duration depends on the machine's load. A property of a suite may
+    run in several classes, so the health check against this is suppressed.
 
     `others` are further settings of hypothesis. They have precedence over the settings above.
     """

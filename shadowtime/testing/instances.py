@@ -109,8 +109,7 @@ USES = st.one_of(
         distribution=st.sampled_from(["ignore", "limit"]),
     ),
 )
-"""Uses of adjusted requests; half of the time none. A prior is not among them: it is applied before an instance is
-built."""
+"""Uses of adjusted requests; half of the time none. There is no prior, because it is applied before an instance."""
 
 
 FREE = st.integers(-3, 12)
@@ -122,10 +121,10 @@ RUNNING = st.tuples(REQUESTED, CUT, CUT, SECONDS, SECONDS, st.integers(1, 6), HI
 
 @st.composite
 def instances(draw: st.DrawFn, max_waiting: int = 8, max_running: int = 6) -> Instance:
-    """Return instances in which few jobs fit.
+    """Return a random instance in which few jobs fit.
 
-    They have small machines, many ties, missing requests, exceeded predictions and adjusted requests. Drawing dominates
-    the cost of an example. So only few numbers are drawn, from strategies that are built once.
+    Instances have small machines, many ties, missing requests, exceeded predictions and adjusted requests. Drawing
+    dominates the cost of an example. So only few numbers are drawn, from strategies that are built once.
     """
     now, mixed = draw(SECONDS), draw(st.integers(0, 999))
     numbers = list(range(1, max_waiting + max_running + 1))

@@ -19,7 +19,7 @@ def specs(option: str) -> list[str]:
 
 
 def is_usable(option: str, name: str) -> bool:
-    """Return whether a class can be made with its default keys: it may need a library that is not installed."""
+    """Return whether a class can be made with its default keys. It cannot if it needs a library that is missing."""
     try:
         canonical(option, name)
     except SettingsError:
@@ -28,7 +28,7 @@ def is_usable(option: str, name: str) -> bool:
 
 
 def own_specs(option: str) -> list[str]:
-    """Return the `specs` of the classes that are no plug-ins: a fault of another plug-in must fail no test."""
+    """Return the `specs` of the classes that are no plug-ins, because a fault of another plug-in must fail no test."""
     others = set(REGISTRIES[option].classes.plugged_in())
     return [spec for spec in specs(option) if parse(spec).name not in others]
 

@@ -33,6 +33,7 @@ def foresees_nothing(plan: Callable[[Workload], RunPlan], jobs: Workload, share:
     """Assert that a run's output up to an instant does not depend on later events.
 
     The run is repeated with an alternative future: no more jobs are submitted, and jobs that have not ended run longer.
+    `plan` returns the run of a workload. `share` is the place of the instant among the events, from 0 to 1.
     """
     envelopes = played(plan(jobs))[:-1]
     now = envelopes[int(share * (len(envelopes) - 1))].event.time

@@ -32,7 +32,7 @@ from shadowtime.testing.workloads import workloads
 
 @st.composite
 def runtimes(draw: st.DrawFn) -> str:
-    """Draw a predictor of this package that is installed. The list is made anew at each draw."""
+    """Draw the SPEC of a usable predictor of this package. The list is made anew at each draw."""
     return draw(st.sampled_from(own_specs("runtime")))
 
 

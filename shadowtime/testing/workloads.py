@@ -23,7 +23,7 @@ class TraceRow(NamedTuple):
 
 
 def workload(processors: int, rows: Iterable[TraceRow]) -> Workload:
-    """Return a workload of jobs for a machine with so many processors."""
+    """Return a workload of these jobs for a machine with this number of processors."""
     unknown = dict.fromkeys(FIELDS, -1)
     full = [unknown | row._asdict() | {"requested_processors": row.processors} for row in rows]
     table = np.array([[row[field] for field in FIELDS] for row in full], dtype=np.int64)
@@ -39,6 +39,8 @@ def workloads(
 
     Parameters
     ----------
+    max_jobs, processors
+        Maximum number of jobs, at least 1, and size of the machine.
     beyond_request
         Whether run times may exceed the requested times.
     waits

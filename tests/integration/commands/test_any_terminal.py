@@ -110,7 +110,7 @@ def test_a_standard_error_that_takes_nothing_stops_no_work(where: str, tmp_path:
     log.write_text("1 0 0 100 4 -1 -1 4 100 -1 1 1 1 1 1 1 -1 -1\n")
     done = in_shell(f"st replay {log} {where}")
     assert done.returncode == 0
-    assert done.stdout.startswith("without-size: 1 jobs on 4 processors")
+    assert done.stdout.startswith("without-size: 1 job on 4 processors")
     assert in_shell(f"st nonsense {where}").returncode == 2
     assert in_shell(f"st check nonsense {where}").returncode == 2
 

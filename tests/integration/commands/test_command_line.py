@@ -258,7 +258,7 @@ def test_json_on_standard_output_is_pure(replay: Replay, log: Path) -> None:
     assert (finished.document["jobs"], finished.document["processors"]) == (4, 4)
     assert finished.document["skipped"] == {"larger than the machine": 1}
     assert [row["policy"] for row in finished.document["policies"]] == ["easy"]
-    assert "skipped 1 jobs: 1 larger than the machine" in finished.err
+    assert "skipped 1 job: 1 larger than the machine" in finished.err
 
 
 def test_report_on_standard_output_is_pure(replay: Replay, log: Path) -> None:
@@ -334,7 +334,7 @@ def test_filter_align_cuts_large_jobs(replay: Replay, log: Path) -> None:
     finished = replay(log, "--filter", "align", "--json", "-")
     assert (finished.document["jobs"], finished.document["skipped"]) == (5, {})
     assert finished.document["aligned"] == 1
-    assert "cut 1 jobs to 4 processors" in finished.err
+    assert "cut 1 job to 4 processors" in finished.err
 
 
 def test_first_jobs_only(replay: Replay, log: Path) -> None:
@@ -439,7 +439,7 @@ def test_names_that_look_like_markup_or_are_not_text(tmp_path: Path, log: Path, 
     odd.write_bytes(log.read_bytes())
     finished = replay(odd)
     assert "kth[old]: 4 jobs" in finished.out
-    assert "kth[old]: skipped 1 jobs" in finished.err
+    assert "kth[old]: skipped 1 job" in finished.err
     odd = tmp_path / os.fsdecode(b"\xff.swf.gz")
     odd.write_bytes(log.read_bytes())
     assert replay(odd, "--json", "-").status == 0

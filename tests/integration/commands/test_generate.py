@@ -67,7 +67,7 @@ def test_waits_are_those_of_easy_and_change_nothing_else(tmp_path: Path) -> None
 
 def test_command_reports_errors_in_one_line(tmp_path: Path) -> None:
     arguments = ["--jobs", "0", "--processors", "16", "--seed", "4", "-o", str(tmp_path / "made.swf")]
-    assert run_command(*arguments) == (2, "error: jobs 0: not between 1 and 10000000\n")
+    assert run_command(*arguments) == (2, "error: jobs 0: expected a value from 1 to 10000000\n")
     arguments[1], arguments[-1] = "5", str(tmp_path / "none" / "made.swf")
     code, message = run_command(*arguments)
     assert code == 2

@@ -94,7 +94,7 @@ def test_ctrl_c_leaves_no_file_and_says_so(tmp_path: Path) -> None:
     [
         ({}, 99, (), "99 jobs are too few; a search needs at least 100"),
         ({"wait_time": -1}, 200, (), "its jobs have no wait times"),
-        ({"submit_time": 7}, 200, (), "nothing to learn from: no job ends before the last is submitted"),
+        ({"submit_time": 7}, 200, (), "nothing to learn from, because no job ends before the last prediction"),
         ({}, 200, ("--population", "7"), "--population 7: expected an even number"),
         ({}, 200, ("--population", "2"), "--population 2: expected at least 4"),
         ({}, 200, ("--generations", "0"), "--generations 0: expected at least 1"),

@@ -55,7 +55,7 @@ def test_a_followed_slurm_has_a_statement(kafka: Kafka, redis_server: Redis, tmp
     assert "there is no followed cluster and no run 'nowhere'; known runs: " in unknown.stderr
     assert follower.run in unknown.stderr
     shown = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.read_text())))
-    assert f"UTC: {JOBS} jobs were submitted. The stored log begins then" in shown
+    assert f"UTC: {JOBS} jobs submitted. The stored log begins then" in shown
     for part in ("the site's scheduler, first expectation", "No policy is followed in a shadow"):
         assert part in shown, shown
     jobs = {name: int(count) for name, count in re.findall(r" (all|batch|debug) ([0-9]+) [0-9.]+ %", shown)}

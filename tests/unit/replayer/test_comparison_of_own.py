@@ -80,6 +80,19 @@ def test_the_page_compares_the_log_as_it_is(tmp_path: Path) -> None:
         compared.relative("best")
 
 
+def test_a_recorded_log_is_read_as_for_a_replay_of_it(tmp_path: Path) -> None:
+    """A job that never started is in a recorded replay, not in a closed one."""
+    file = tmp_path / "jobs.txt"
+    file.write_text(
+        "JobIDRaw|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|ReqCPUS|AllocCPUS|NNodes|User|Account|Partition\n"
+        "101|COMPLETED|1795325473|1795325480|1795325540|60|2|4|4|1|u1|acc|batch\n"
+        "103|CANCELLED by 7|1795325510|None|1795325530|0|60|8|0|1|u2|acc|batch\n"
+    )
+    for mode, jobs in (("closed", 1), ("recorded", 2)):
+        (draw,) = shadowtime.compare(file, ["easy"], mode=mode).draws
+        assert len(draw.result.record.plan.workload) == jobs
+
+
 @pytest.mark.parametrize(
     ("logs", "policies", "options", "message"),
     [
@@ -89,6 +102,8 @@ def test_the_page_compares_the_log_as_it_is(tmp_path: Path) -> None:
         ([LOG, LOG], ["easy"], {}, "log 'bundled' occurs twice"),
         ([], ["easy"], {}, "logs: expected at least one log"),
         (LOG, ["easy"], {"copies": -1}, "copies: expected a whole number from 0 to 1,000, found -1"),
+        (LOG, ["easy"], {"mode": "shut"}, "mode 'shut' is not one of closed, recorded"),
+        (LOG, ["easy", "fcfs"], {"mode": "recorded"}, "policies: expected one in recorded mode, .*; found 2"),
     ],
 )
 def test_mistakes_are_named(logs: Any, policies: Any, options: dict[str, Any], message: str) -> None:

@@ -72,7 +72,7 @@ def test_ids_are_shown_beside_numbers(log: Path, capsys: pytest.CaptureFixture[s
 def test_unreadable_rows_are_in_the_first_line(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log.write_text(TABLE + "".join(f"{at},0,1,9,1,9\n" for at in range(20)) + "soon\n")
     check(f"{log}@64")
-    assert "1 more rows cannot be read" in " ".join(capsys.readouterr().out.split("\n")[:2])
+    assert "1 more row cannot be read" in " ".join(capsys.readouterr().out.split("\n")[:2])
 
 
 def test_the_size_of_a_machine_is_assumed_only_if_nobody_states_it(log: Path) -> None:

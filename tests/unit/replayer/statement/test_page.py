@@ -18,7 +18,7 @@ def text(page: str) -> str:
 
 def test_it_says_what_is_in_its_tables() -> None:
     shown = text(statement_page(facts(shadows=1)))
-    assert "21 Sep 2026 to 21 Oct 2026, 14:13 UTC: 100 jobs were submitted." in shown
+    assert "21 Sep 2026 to 21 Oct 2026, 14:13 UTC: 100 jobs submitted." in shown
     assert "Of 100 jobs with a stated time by which each starts with a probability of 95 %, 95.0 % started" in shown
     assert "by then. Partition part0 had the lowest share, 90.0 %." in shown
     assert (
@@ -33,7 +33,7 @@ def test_it_says_what_is_in_its_tables() -> None:
 def test_it_says_if_nothing_is_known() -> None:
     empty = facts()._replace(month=MonthOfStarts(0))
     shown = text(statement_page(empty))
-    for part in ("0 jobs were submitted", "No job had a stated time", "Nothing was stated", "No job had an expected"):
+    for part in ("0 jobs submitted", "No job had a stated time", "No such time was stated", "No job had an expected"):
         assert part in shown
     assert "No policy is followed in a shadow of this cluster" in shown
 
@@ -60,5 +60,5 @@ def test_names_are_no_markup() -> None:
 
 def test_what_does_not_fit_on_a_sheet_is_counted() -> None:
     shown = text(statement_page(facts(partitions=30, jobs=120, shadows=5)))
-    assert "The 20 partitions with the fewest jobs are left out." in shown
-    assert "2 more policies are followed; shadowtime twin has them." in shown
+    assert "Left out: 20 partitions with the fewest jobs." in shown
+    assert "Further policies that are followed: 2; see shadowtime twin." in shown

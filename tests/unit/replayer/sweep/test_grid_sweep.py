@@ -119,7 +119,7 @@ def test_what_is_left_out_of_the_log_is_reported(tmp_path: Path) -> None:
         app, [str(log), "--policy", "fcfs", "--processors", "4", "--out", str(tmp_path / "out"), "--workers", "1"]
     )
     assert shown.exit_code == 0
-    assert "skipped 1 jobs: 1 larger than the machine" in shown.stderr
+    assert "skipped 1 job: 1 larger than the machine" in shown.stderr
 
 
 def test_an_assumed_size_is_reported_with_options_of_the_command(tmp_path: Path) -> None:

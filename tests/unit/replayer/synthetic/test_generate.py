@@ -101,12 +101,12 @@ def test_load_moves_the_arrivals_only() -> None:
 @pytest.mark.parametrize(
     ("jobs", "processors", "seed", "load", "complaint"),
     [
-        (0, 128, 1, 0.6, "jobs 0: not between 1 and 10000000"),
+        (0, 128, 1, 0.6, "jobs 0: expected a value from 1 to 10000000"),
         (-5, 128, 1, 0.6, "jobs -5: "),
         (10**9, 128, 1, 0.6, "jobs 1000000000: "),
-        (10, 0, 1, 0.6, "processors 0: not between 1 and 10000000"),
+        (10, 0, 1, 0.6, "processors 0: expected a value from 1 to 10000000"),
         (10, 128, -1, 0.6, "seed -1: "),
-        (10, 128, 1, 0.0, r"load 0\.0: not between 0\.01 and 100\.0"),
+        (10, 128, 1, 0.0, r"load 0\.0: expected a value from 0\.01 to 100\.0"),
         (10, 128, 1, -1.0, "load -1"),
         (10, 128, 1, float("nan"), "load nan"),
         (10, 128, 1, float("inf"), "load inf"),

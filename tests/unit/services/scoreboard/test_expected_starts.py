@@ -348,7 +348,7 @@ def test_in_time_are_the_times_that_we_state_and_not_those_of_the_site() -> None
     text = " ".join(output.getvalue().split())
     assert "in time, predicted 78.3 %" in text
     assert "66.7" in text
-    assert "in time: starts by the times with which we state probabilities" in text
+    assert "in time: share of starts by the times of which we state probabilities" in text
 
 
 def board_told(*events: Event, opened: ClusterOpened = OPENED) -> Scoreboard:
