@@ -44,9 +44,10 @@ def asked_about(number: int, now: int, jobs: JobsInSystem) -> AskedJob | None:
 
 
 def is_estimate(point: float | None, elapsed: int | None) -> bool:
-    """Return whether a point is an estimate. A point at its lower limit, one second from now, is none.
+    """Return whether a point, in seconds, is an estimate: for a running job, it must exceed `elapsed` + 1 seconds.
 
-    A running job then keeps its last prediction, which it has outlived or soon will (docs/algorithms.md#expected-end).
+    A point at this lower limit is none. A running job then keeps its last prediction, which it has outlived or soon
+    will (docs/algorithms.md#expected-end).
 
     >>> is_estimate(1.0, None), is_estimate(61.0, 60), is_estimate(62.0, 60), is_estimate(None, 60)
     (True, False, True, False)

@@ -36,7 +36,7 @@ class Requested(Passthrough):
 
 
 class OwnersSettings(RunTimeSettings):
-    """Settings of predictors that store a few numbers of each user or queue. There are no keys."""
+    """Settings of predictors that store a few numbers of each user or queue. The only key is `predict`."""
 
     def price(self) -> Price:
         """Return the price of `MAX_OWNERS` users or queues."""

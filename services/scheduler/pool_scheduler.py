@@ -172,6 +172,7 @@ class PoolScheduler:
         self.suspended: dict[int, tuple[int, ...]] = {}
         """Rows of the suspended jobs, by job number. They are taken out of the table of running jobs."""
         self.used = 0
+        """Processors that running jobs hold; those of suspended jobs are free."""
 
     @property
     def free(self) -> int:

@@ -116,7 +116,7 @@ class YoungRun:
         self._factor = max(ratios[place - 1], 1.0) if ratios else 1.0
 
     def reveal(self, job_number: int, wait: int) -> None:
-        """Learn a wait."""
+        """Learn the wait of a job that starts, in seconds."""
         self._waits.append(wait)
         _, bound = self._open.pop(job_number, (0, None))
         if bound is not None:

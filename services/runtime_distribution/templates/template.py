@@ -88,7 +88,7 @@ class Template(SpecSettings):
         "multiple of this many seconds",
     )
     history: Annotated[PowerOfTwo, Field(ge=2, le=65536)] | None = Field(
-        None, description="last ended jobs that a category keeps"
+        None, description="number of last ended jobs that a category keeps; by default all that are remembered"
     )
 
     @property
@@ -116,7 +116,7 @@ def template_of(text: str) -> Template:
     """Return the template that a SPEC describes.
 
     Raise `SettingsError` if the SPEC has an unknown name, key or characteristic, or a value out of range. The error
-    names it.
+    names the fault.
     """
     spec = parse(text)
     keys = [name for name in Template.model_fields if name != "prediction"]

@@ -40,10 +40,12 @@ def starts_in_futures(
 
     Parameters
     ----------
-    waiting, running
+    now, free, target, waiting, running, corrections, reserve
         As for `run_until_start`.
     run_times, ends
         Run times of the waiting jobs and ends of the running jobs in each future, shape (futures, jobs).
+    most
+        Maximum number of steps of one future.
     """
     futures, waits, runs = len(run_times), waiting.shape[1], running.shape[1]
     starts = np.empty(futures, dtype=np.int64)

@@ -81,8 +81,8 @@ def delay_probability(
     candidate
         The same for the candidate.
 
-    Raise `ValueError` if `needed` is below 1, a time is not a number, or a job has no processors. Also if a probability
-    is negative, or the probabilities of a job do not add up to 1.
+    Raise `ValueError` if `needed` is below 1, a time is not a number, a job has no processors, a probability is
+    negative, or the probabilities of a job do not add up to 1.
 
     >>> running = [(2, {10: 0.5, 40: 0.5}), (3, {20: 0.25, 50: 0.75}), (4, {30: 0.2, 60: 0.8})]
     >>> round(delay_probability(2, running, (2, {15: 0.5, 35: 0.3, 70: 0.2})), 6)

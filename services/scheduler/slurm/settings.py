@@ -49,7 +49,8 @@ def inline(text: str) -> str:
             raise SettingsError(f"site {name}: larger than {MAX_SIZE:,} bytes")
         return spelled(tomllib.loads(contents.decode("utf-8-sig")))
     except OSError as error:
-        raise SettingsError(f"site {name}: cannot be read: {error.strerror}") from None
+        hint = "expected a file as `shadowtime slurm-site` writes it"
+        raise SettingsError(f"site {name}: cannot be read: {error.strerror}; {hint}") from None
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, UnicodeDecodeError, a name that no file can have
         raise SettingsError(f"site {name}: {truncate(str(error))}") from None
 
@@ -265,7 +266,7 @@ class SlurmSettings(PolicySettings):
             seen = set[int]()
             for account in rows:
                 if account.number in seen:
-                    raise ValueError(f"account {account.number} occurs twice")
+                    raise ValueError(f"account {account.number} occurs twice; expected one row for each account")
                 seen.add(account.number)
             known = seen | {0}
             parents = {association.number: association.parent for association in rows if association.number}

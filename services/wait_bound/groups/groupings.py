@@ -32,7 +32,7 @@ def nodes(job: JobSubmitted) -> int:
 
 
 def rtime(job: JobSubmitted) -> int:
-    """Return the requested time in seconds."""
+    """Return the requested time in seconds, or `NO_REQUEST`."""
     return NO_REQUEST if job.requested_time is None else job.requested_time
 
 

@@ -72,7 +72,7 @@ class Ensemble:
                 self._squares[index] += float(seconds - wait) ** 2
 
     def chosen(self) -> int:
-        """Return the index of the grouping to follow.
+        """Return the index of the grouping to follow: of those that hold their coverage, the least over-prediction.
 
         If no grouping holds its coverage, follow the one with the highest coverage.
         """
@@ -286,7 +286,10 @@ class QueueBounds:
         )
 
     def issued(self, grouping: str) -> IssuedBounds | None:
-        """Return the upper bounds of the waiting jobs in a grouping; None if waits are bounded from below only."""
+        """Return the upper bounds of the waiting jobs in a grouping.
+
+        Return None if the grouping is not published, or if waits are bounded from below only.
+        """
         settings = self._settings
         if grouping not in self._coverage or settings.published_side == "lower":
             return None
