@@ -70,7 +70,7 @@ def starts_if_submitted(
         name = pool.policy.name
         why = (
             f"policy {name} cannot be run ahead with its settings; easy, easy-sjbf and probabilistic can with "
-            "queue=fcfs or queue=priority, and all-reserve with queue=fcfs"
+            "queue=fcfs or queue=priority, and all-reserve with queue=fcfs and candidates=queue"
         )
         yield from (AdvisedStart(reason=why) for _ in asked)
         return

@@ -37,7 +37,7 @@ class AllReserveSettings(OrderedPlanSettings):
     def _all_as_submitted(cls, forecast: Forecast, info: ValidationInfo) -> Forecast:
         candidates = info.data.get("candidates", AS_QUEUE)
         if forecast and candidates != AS_QUEUE:
-            raise ValueError(f"a forecast needs candidates={AS_QUEUE}, found candidates={candidates}")
+            raise ValueError(f"a forecast needs candidates={AS_QUEUE}; found candidates={candidates}")
         return forecast
 
 

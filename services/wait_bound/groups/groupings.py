@@ -101,7 +101,7 @@ class Grouping:
         Raise `TypeError` if the ranges of the grouping are fixed.
         """
         if self.cut is None:
-            raise TypeError(f"the ranges of grouping {self.name} are fixed")
+            raise TypeError(f"the ranges of grouping {self.name} are fixed; expected ranges that follow the waits")
         self.ends = self.cut(values, waits)
         of = np.searchsorted(self.ends, values)
         self.groups = [WaitGroup.replayed(self._most, self._keep, waits[of == at]) for at in range(len(self.ends) + 1)]
