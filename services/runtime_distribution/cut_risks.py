@@ -218,7 +218,7 @@ class CutRisks:
     def longest(self, job: JobSubmitted) -> int:
         """Return the longest request so far in the job's pool, partition and queue, in seconds; 0 if there is none.
 
-        A pool, partition or queue that the job does not name matches all. The partition's limit is at least the result.
+        A pool, partition or queue that the job does not name matches all. A request of this length was accepted there.
         O(places).
         """
         own = _place(job)

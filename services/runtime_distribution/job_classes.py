@@ -93,7 +93,10 @@ class JobClasses:
         return backed(np.array([counts for counts in histograms if counts is not None] or [np.zeros(BINS)]))
 
     def learn(self, job: JobSubmitted, run_time: int, beyond: float = 0.0) -> None:
-        """Count an ended job in all of its classes; `beyond` is as for `weighted_jobs.weighted_masses`."""
+        """Count an ended job in all of its classes.
+
+        `run_time` is in seconds, `beyond` as for `weighted_jobs.weighted_masses`.
+        """
         limit = math.inf if job.requested_time is None else job.requested_time
         bin_ = bin_of(min(run_time, limit))
         above = beyond if run_time >= limit else 0.0

@@ -90,7 +90,7 @@ class Revisable(ABC):
 
 
 class Conditioned(Revisable):
-    """Any other predictor, asked anew for every job at every event.
+    """Adapter of any other predictor, which makes every prediction anew at every event.
 
     For a running job, the point is the mean of the predicted histogram beyond the time that the job has run. A job that
     has outlived its histogram gets no prediction. A prediction without a histogram ignores the elapsed time.

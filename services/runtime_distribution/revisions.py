@@ -25,7 +25,7 @@ class AskedJob(NamedTuple):
 
 
 def whole_seconds(point: float) -> int:
-    """Return a predicted run time as passes use it, in whole seconds."""
+    """Return a predicted run time as passes use it: in whole seconds, at least 1."""
     return max(int(point), 1)
 
 
@@ -105,7 +105,7 @@ class Revisions:
     def take(self, now: int, jobs: JobsInSystem) -> tuple[RunTimeRevision, ...] | None:
         """Return the predictions that have changed as of `now`, in the order in which the jobs became pending.
 
-        None if there are none.
+        Return None if there are none.
         """
         while self._by_time and self._by_time[0][0] <= now:
             due, number = heapq.heappop(self._by_time)

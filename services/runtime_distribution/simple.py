@@ -287,7 +287,7 @@ class ClassP90(OwnerClassPredictor):
         return RunTimePrediction(point=as_predicted(percentile, x, elapsed), observations=count)
 
     def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
-        """Return the prediction, which holds until the job has run for as long as the next job of its class."""
+        """Return the prediction. It holds until the elapsed time reaches the next longer run time of the class."""
         run_times, shorter = self._longer(x, elapsed)
         until = max(run_times[shorter], elapsed + 1) if shorter < len(run_times) else None
         return super().outlook(x, elapsed)._replace(until=until)

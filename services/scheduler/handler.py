@@ -264,7 +264,7 @@ class Scheduler(StageHandler):
         return envelope.replaced(event=answer)
 
     def starts_of(self, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]) -> tuple[AdvisedStart, ...]:
-        """Return the start of each job as if only this job were submitted now, into the pool of the first one."""
+        """Return the start of each job as if only this job were submitted now, into the pool of the first job."""
         return tuple(starts_if_submitted(self.pools[asked[0][0].pool or 0], self.time, asked)) if asked else ()
 
     def _beside(self, pool: PoolScheduler, event: Event) -> None:

@@ -107,7 +107,7 @@ class DecisionHistory:
                 refusals.append(Refusal(decided.time, tried.head, tried.needed, *risks))
 
     def named_head(self, waiting: Collection[int]) -> int | None:
-        """Return which of these waiting jobs the last decision named as the head; None if none. O(named jobs)."""
+        """Return the one of these waiting jobs that was named as the head last; None if none was. O(named jobs)."""
         return next((number for number in reversed(self.named) if number in waiting), None)
 
     def start(self, started: JobStarted) -> None:

@@ -82,7 +82,7 @@ class UserWeights:
     predictors
         Number of predictors.
     rate, global_rate
-        How far an ended job moves the weights of its user, and the common weights.
+        How far an ended job moves the weights of its user, and the common weights, as for `reweighted`.
     share
         Share of a user's weights that returns to the common weights with each ended job.
 

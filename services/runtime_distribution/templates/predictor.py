@@ -146,7 +146,7 @@ class Templates(WindowedPredictor):
         self._free: list[int] = []  # rows of `sums` without a category
         self._rules = rules_of(templates, settings.history)
         self._slots = settings.history
-        self._jobs = np.zeros((0, 4), np.int64)  # grows with the chains up to that many slots
+        self._jobs = np.zeros((0, 4), np.int64)  # grows with `_chains`, up to `_slots`
         self._chains = np.empty((len(templates), 3, 0), np.int64)
         self._sums = np.empty((0, len(EMPTY)), np.int64)
         self._confidence = settings.confidence

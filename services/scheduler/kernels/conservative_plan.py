@@ -81,7 +81,7 @@ def settled(
 
 
 class PlannedStarts(NamedTuple):
-    """The result of `plan`. Its docstring describes the fields."""
+    """The result of `plan`, whose docstring describes the fields."""
 
     starts: Integers
     shapes: Integers

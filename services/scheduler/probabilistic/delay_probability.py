@@ -54,7 +54,10 @@ def delay_of(
 
 
 def walk_over(needed: int, running: Sequence[tuple[int, Mapping[float, float]]], candidates: Sequence[int]) -> Walk:
-    """Return the walk over running jobs given as (processors, probability by time of termination)."""
+    """Return the walk over running jobs for candidates with these numbers of processors.
+
+    A running job is a pair: its processors, and the probability of each time at which it may end.
+    """
     events = [(time, job, p) for job, (_, ends) in enumerate(running) for time, p in sorted(ends.items()) if p > 0]
     ordered = by_time(
         np.array([time for time, _, _ in events], dtype=np.float64),

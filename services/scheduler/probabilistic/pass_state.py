@@ -78,7 +78,9 @@ class PassState:
         return np.ascontiguousarray(self.sizes[:, 0])
 
     def fits_at(self, needed: Integers, idle: Integers) -> int | None:
-        """Return when enough running jobs are expected to have ended, now at the earliest; None if never.
+        """Return the time in seconds at which enough running jobs are expected to have ended; None if never.
+
+        If `needed` fits already, the time is now.
 
         `needed` and `idle` are amounts of each resource, in the order of `Running.free`. O(running log running).
         """

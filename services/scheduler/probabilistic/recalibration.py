@@ -68,7 +68,7 @@ def logistic(log_odds: float) -> float:
 
 @kernel
 def bin_of(probability: float) -> int:
-    """Return the bin that a probability lies in."""
+    """Return the bin, 0 to BINS - 1, that contains a probability."""
     return min(int(probability * BINS), BINS - 1)
 
 

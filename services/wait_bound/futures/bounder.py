@@ -71,17 +71,18 @@ class FutureSettings(HistorySettings):
 
 
 class SubmittedForecast(NamedTuple):
-    """Known facts about a job at submission.
-
-    The facts are the logarithm of the forecast wait, the mean logarithm of the user's waits, and the waits of jobs with
-    similar forecasts. With trees, they include the features of the job and the quantiles of the trees.
-    """
+    """Known facts about a job at submission. Logarithms are of waits + `NEAR`, in seconds."""
 
     forecast: float
+    """Logarithm of the median wait in the futures."""
     user: float
+    """Mean logarithm of the user's waits."""
     alike: Floats
+    """Waits of jobs with similar forecasts, in seconds, ascending."""
     row: Rows | None = None
+    """Features of the job; None without trees."""
     trees: Floats | None = None
+    """Logarithms of the quantiles of the trees; None before trees are grown."""
 
 
 class FuturesBound(Bounder):

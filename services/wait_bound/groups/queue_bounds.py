@@ -72,9 +72,10 @@ class Ensemble:
                 self._squares[index] += float(seconds - wait) ** 2
 
     def chosen(self) -> int:
-        """Return the index of the grouping to follow: of those that hold their coverage, the least over-prediction.
+        """Return the index of the grouping to follow.
 
-        If no grouping holds its coverage, follow the one with the highest coverage.
+        Of the groupings that hold their coverage, it is the one with the least root mean square over-prediction. If
+        none holds its coverage, it is the one with the highest coverage.
         """
         least = (self._quantile - ROUNDING) * self._scored
         holding = [index for index, covered in enumerate(self._covered) if covered >= least]
