@@ -177,8 +177,8 @@ class CutRisks:
     """The record of predictions of one run, from which the risks of new jobs are corrected.
 
     Two records are kept. The first compares the stated risk at a job's own request with whether the job was cut there.
-    The second is for shorter requests. At each knot, it compares the risk with whether the job ran longer than the
-    request that has this risk, if that request is shorter than the job's own. A job counts when it ends, by its
+    The second is for shorter requests. It considers the request that has the risk of a knot. If this request is shorter
+    than the job's own, the risk is compared with whether the job ran longer. A job counts when it ends, by its
     prediction at submission.
 
     Nothing is learned before the first prediction with a histogram, and nothing from a job without a request.

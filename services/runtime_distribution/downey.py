@@ -76,9 +76,7 @@ def domain(beta0: float, beta1: float, age: float) -> tuple[float, float] | None
 
 
 def conditional_median(beta0: float, beta1: float, age: float) -> float | None:
-    """Return the median of the total run time in seconds of a job that has run for `age` seconds.
-
-    Return None if the model does not apply (`domain`).
+    """Return the median total run time of a job of this age, in seconds; None if the model does not apply (`domain`).
 
     >>> round(conditional_median(-0.2, 0.12, 600.0), 6), conditional_median(-0.2, 0.12, 1e6)
     (3635.365109, None)
@@ -88,9 +86,7 @@ def conditional_median(beta0: float, beta1: float, age: float) -> float | None:
 
 
 def conditional_mean(beta0: float, beta1: float, age: float) -> float | None:
-    """Return the mean of the total run time in seconds of a job that has run for `age` seconds.
-
-    Return None if the model does not apply (`domain`).
+    """Return the mean total run time of a job of this age, in seconds; None if the model does not apply (`domain`).
 
     >>> round(conditional_mean(-0.2, 0.12, 600.0), 5)
     5946.72425

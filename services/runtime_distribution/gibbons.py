@@ -197,10 +197,7 @@ class Gibbons(WindowedPredictor):
         return ranges_of, least.tolist()
 
     def _estimate(self, ranges: dict[int, RangeSums], processors: int) -> tuple[float, int] | None:
-        """Return an estimate in seconds and its number of jobs, or None if there are too few jobs.
-
-        The estimate is the mean of the range, or without enough jobs in it the regression over all ranges.
-        """
+        """Return an estimate in seconds and its number of jobs (mean of the range, else regression), or None."""
         own = ranges.get(range_of(processors))
         if own is not None and own.count >= MIN_ENDED:
             return own.run_times / own.count, own.count

@@ -144,10 +144,7 @@ class RuntimeDistribution(PredictingStage):
         return prediction
 
     def cut_risk_of(self, job: JobSubmitted) -> CutRisk | None:
-        """Return the risk of being cut of a job that is submitted now.
-
-        Return None if the job has no request, or no predicted histogram.
-        """
+        """Return the risk of being cut of a job that is submitted now; None without a request or a histogram."""
         return self.cut_risks.of(job, self.run_time_of(job))
 
     def longest_request(self, job: JobSubmitted) -> int:

@@ -96,10 +96,7 @@ class WaitBounds(PredictingStage):
         return self.predictor.ranges_at(job)
 
     def doubt_at(self, bound: WaitBound) -> BoundDoubt | None:
-        """Compare a bound of `bounds_at` with the waits of the waiting jobs. O(waiting jobs).
-
-        Return None if the bounder stores no bounds of waiting jobs for this grouping, queue and quantile.
-        """
+        """Compare a bound of `bounds_at` with the waits of waiting jobs; None if their bounds are unknown. O(jobs)."""
         issued = self.predictor.issued(bound.grouping, bound.queue)
         if issued is None or issued.quantile != bound.quantile:
             return None

@@ -38,8 +38,8 @@ def bin_masses(outcomes: Floats, limit: float) -> Masses:
     """Return the histogram that comes closest to `outcomes`, a result of `outcome_masses`; shape (BINS,).
 
     A reader of the histogram cuts the bin of the limit at the limit, and counts the upper part as an end at the limit.
-    So mass at the limit is moved to the bin of the limit, until the lower part of this bin has the mass of its ends
-    before the limit. The rest is moved to the next bin.
+    So mass is moved from the limit to its bin, until the lower part of this bin has the mass of its ends before the
+    limit. The rest is moved to the next bin.
 
     >>> bin_masses(np.array([0.0, 0.5, 0.2, 0.3]), 1.8**1.5)[:4].round(3).tolist()
     [0.0, 0.5, 0.4, 0.1]

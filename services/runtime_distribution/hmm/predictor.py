@@ -102,11 +102,11 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
     be evidence. The last `open` slices are filtered anew for each prediction, so a late end still corrects the state.
     An end in an older slice is only used for learning.
 
-    The first model is learned a week after the first event, or on the first later day on which as many jobs as states
-    have ended. After that, the model is improved at most once a day, if more jobs have ended and one of two conditions
-    holds. First, the distance of its last two versions times √(ended jobs) is at least `threshold`. Second, the number
-    of ended jobs has doubled, because hard EM may have stopped at a distance of 0. Distance and convergence are those
-    of `learning.learn`. A state keeps its number from one model to the next.
+    The first model is learned a week after the first event. If fewer jobs than states have ended by then, it is learned
+    on a later day. After that, the model is improved at most once a day, if more jobs have ended and one of two
+    conditions holds. First, the distance of its last two versions times √(ended jobs) is at least `threshold`. Second,
+    the number of ended jobs has doubled, because hard EM may have stopped at a distance of 0. Distance and convergence
+    are those of `learning.learn`. A state keeps its number from one model to the next.
 
     Memory is bounded by `history`, the weeks whose jobs are learned from. Jobs are counted by slice and bin in a table
     of fixed size. Nissimov 2007 learns from all jobs; on KTH the last four weeks give better predictions. A job that

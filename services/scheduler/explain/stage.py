@@ -47,8 +47,8 @@ class Explaining(Scheduler):
     def explain(self, job_number: int, run: str, sequence: int, *, brief: bool = False) -> Explanation | None:
         """Return the state of a job and the reasons for it; None if the job is unknown.
 
-        The explanation states `run` and `sequence` as passed. If it is `brief`, the running jobs that must end and
-        other requests are left out.
+        The explanation states `run` and `sequence` as passed. If it is `brief`, no pass is run, and the running jobs
+        that must end and other requests are left out.
         """
         reason = self._stands(job_number, brief=brief)
         return None if reason is None else self._explanation(job_number, run, sequence, reason)
@@ -78,9 +78,9 @@ class Explaining(Scheduler):
     ) -> Iterator[tuple[JobSubmitted, Explanation]]:
         """Yield each wanted waiting job with a brief explanation, whose `run` is empty and `sequence` is 0.
 
-        Its other fields equal those of a full explanation by `explain`. A pass of each pool's policy is run once,
-        unless the state of the policy is unknown. O(queue log queue + running log running) for each pool and each size
-        of jobs.
+        The other fields that it has equal those of a full explanation by `explain`. A pass of each pool's policy is run
+        once, unless the state of the policy is unknown. O(queue log queue + running log running) for each pool and each
+        size of jobs.
         """
         known: dict[PoolScheduler, PoolAnswers] = {}
         for number, job in self.jobs.waiting.items():

@@ -51,10 +51,7 @@ class ServiceOrder:
         return sums
 
     def fits_at(self, size: Integers) -> int | None:
-        """Return the time in seconds at which a job of this size fits by the expected ends of running jobs.
-
-        Return None if it never fits.
-        """
+        """Return the time in seconds at which this size fits by the expected ends of running jobs; None if never."""
         key = tuple(size.tolist())
         if key not in self._fits:
             self._fits[key] = self.busy.fits_at(size, self.idle)

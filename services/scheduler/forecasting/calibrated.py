@@ -56,9 +56,9 @@ class CalibratedStarts:
 
     A wait above the shifted quantile moves the shift up by `STEP` times the level of the quantile. Any other wait moves
     the shift down by `STEP` times (1 - level). A quantile is known to be too low as soon as a job has waited for
-    longer. Over time, the share of waits within the quantile equals its level, if each quantile is shifted as at the
-    time at which its outcome is known. Forecasts whose quantiles are all equal have separate shifts. If a job starts at
-    once, a shifted quantile of 0 seconds is not moved.
+    longer. Over time, the share of waits within the quantile equals its level. This holds for quantiles with the shift
+    of the time at which the outcome is known. Forecasts whose quantiles are all equal have separate shifts. If a job
+    starts at once, a shifted quantile of 0 seconds is not moved.
 
     O(waiting jobs * levels) for each forecast, O(levels) for each start; memory O(waiting jobs).
 

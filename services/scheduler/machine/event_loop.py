@@ -74,9 +74,7 @@ def end_of(job: int, known: KnownTables, start: int) -> int:
 def next_time(now: int, known: KnownTables, running: Integers, starts: Integers, next_arrival: int) -> int:
     """Return the time of the next event on a machine; `BEYOND` if there is none, or it is not known at `now`.
 
-    O(running).
-
-    `next_arrival` is the time of the next arrival, change of capacity or withdrawal.
+    `next_arrival` is the time of the next arrival, change of capacity or withdrawal. O(running).
     """
     time, horizon = next_arrival, now
     for job in running:

@@ -178,10 +178,7 @@ class Trials:
 
     @staticmethod
     def least(known: TrialJob, run_time: int, share: float) -> int:
-        """Return the shortest hole for a speculative run of a job, in seconds.
-
-        It is `share` of the planned run time, or `next_time` after an earlier trial.
-        """
+        """Return the shortest hole for a trial in seconds: `share` of `run_time`, or `next_time` after another one."""
         return next_time(known.last, run_time) if known.last else max(int(share * run_time), 1)
 
     def decided(self, number: int, attempt: SpeculativeRun, place: Suspended | None) -> None:

@@ -78,9 +78,7 @@ class PassState:
         return np.ascontiguousarray(self.sizes[:, 0])
 
     def fits_at(self, needed: Integers, idle: Integers) -> int | None:
-        """Return the time in seconds at which enough running jobs are expected to have ended; None if never.
-
-        If `needed` fits already, the time is now.
+        """Return the first time from now on, in seconds, at which `needed` is expected to be free; None if never.
 
         `needed` and `idle` are amounts of each resource, in the order of `Running.free`. O(running log running).
         """

@@ -130,10 +130,7 @@ class FuturesBound(Bounder):
         return self._bounds(x, self._asked(x), self._settings.quantile, self._settings.confidence)
 
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
-        """Return the bounds that a job would have now, in seconds, interpolated linearly between the levels.
-
-        The bounds do not depend on `confidence`, which the messages only repeat.
-        """
+        """Return the bounds that a job would have now, interpolated between levels; the same for any `confidence`."""
         return self._bounds(x, self._ask(x, now), quantile, confidence)
 
     def issued(self, grouping: str, queue: int | None) -> IssuedBounds | None:

@@ -88,10 +88,7 @@ class BmbpBounds(Bounder):
         return tuple(ranges for scope in self._scopes(x) for ranges in scope.ranges())
 
     def issued(self, grouping: str, queue: int | None) -> IssuedBounds | None:
-        """Return the upper bounds of the waiting jobs in a grouping of a queue, or of the cluster if `queue` is None.
-
-        Return None if the queue has no bounds, or as in `QueueBounds.issued`.
-        """
+        """Return the upper bounds of waiting jobs, as `QueueBounds.issued`; also None for a queue without bounds."""
         scope = self._cluster if queue is None else self._queues.get(queue)
         return None if scope is None else scope.issued(grouping)
 

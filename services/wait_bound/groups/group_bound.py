@@ -131,10 +131,7 @@ def lower_bound(groups: list[WaitGroup], at: int, quantile: float, confidence: f
 
 
 def borrowed(groups: list[WaitGroup], at: int, need: int, *, upwards: bool = True) -> list[WaitHistory]:
-    """Return the history of a group, and the histories that it borrows to reach `need` waits.
-
-    With `upwards`, it borrows from higher groups first, otherwise from lower groups.
-    """
+    """Return the history of a group and those that it borrows to reach `need` waits, `upwards` or downwards first."""
     histories = [groups[at].history]
     count = len(histories[0])
     higher, lower = range(at + 1, len(groups)), range(at - 1, -1, -1)

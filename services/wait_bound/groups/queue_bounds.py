@@ -287,10 +287,7 @@ class QueueBounds:
         )
 
     def issued(self, grouping: str) -> IssuedBounds | None:
-        """Return the upper bounds of the waiting jobs in a grouping.
-
-        Return None if the grouping is not published, or if waits are bounded from below only.
-        """
+        """Return the upper bounds of waiting jobs in a grouping; None if it is not published, or only from below."""
         settings = self._settings
         if grouping not in self._coverage or settings.published_side == "lower":
             return None
