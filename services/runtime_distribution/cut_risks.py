@@ -1,8 +1,8 @@
 """Calibrated probabilities that a job is cut at a request: its own request, or a hypothetical one.
 
 A predicted histogram does not separate ends at the request from ends just before it, and its tail may be wrong. So each
-histogram is spread within its bins like the run times of the user (`ensembles/within_bins.py`). Then the record of past
-predictions of the run corrects it (docs/algorithms.md#risk-of-being-cut).
+histogram is spread within its bins like the run times of the user (`ensembles/within_bins.py`). Then the outcomes of
+earlier predictions correct the resulting risks (docs/algorithms.md#risk-of-being-cut).
 """
 
 import math
@@ -40,6 +40,8 @@ REMEMBERED: Final = 20
 """Number of the user's last jobs that shape the distribution within bins. By `RECENCY`, older jobs hardly count."""
 
 MAX_USERS: Final = 5_000
+"""Maximum number of users whose last run times are stored."""
+
 MAX_PENDING: Final = 5_000
 """Maximum number of jobs in the system whose predictions are stored. Jobs submitted beyond this number do not count."""
 
@@ -55,7 +57,10 @@ MINUTE: Final = 60
 
 @kernel
 def correct(counts: Floats, excess: Floats, weights: Floats, differences: Floats) -> None:
-    """Count an outcome at knots, in place; all of shape (knots,). A knot forgets only if something counts there.
+    """Add an outcome to `counts` and `excess` in place, with a weight and a difference at each knot.
+
+    All arguments have shape (knots,). A difference is the outcome, 0 or 1, less the stated risk. Earlier outcomes lose
+    weight (`KEPT`) only at knots where the new one has a weight above 0.
 
     >>> counts, excess = np.zeros(2), np.zeros(2)
     >>> correct(counts, excess, np.array([0.0, 1.0]), np.array([0.5, 0.5]))
@@ -70,7 +75,7 @@ def correct(counts: Floats, excess: Floats, weights: Floats, differences: Floats
 
 @kernel
 def risk_within(fine: Floats, time: float, limit: float) -> float:
-    """Return the risk that fine masses state for a request of `time` seconds, below the limit.
+    """Return the probability, by fine masses (`within_bins`), of a run longer than `time` seconds, below the limit.
 
     >>> round(risk_within(np.array([0.1] + [0.8] + [0.0] * 7 + [0.1]), 1.5, 1.8), 3)
     0.1
@@ -80,10 +85,11 @@ def risk_within(fine: Floats, time: float, limit: float) -> float:
 
 @kernel
 def compared(fine: Floats, run_time: float, limit: float) -> FloatTable:
-    """Return the outcome at each knot, shape (2, KNOTS): a weight, 0 or 1, and the outcome less the stated risk.
+    """Return the weight and the difference at each knot as for `correct`, shape (2, knots).
 
-    The request at a knot is the shortest in whole minutes with at most the risk of the knot. It counts if it is shorter
-    than the limit, the job's own request in seconds.
+    The request at a knot is the shortest in whole minutes with at most the risk of the knot. The outcome is 1 if the
+    job ran longer than that request. The weight is 1 if that request is shorter than the limit, the job's own request.
+    Otherwise both numbers are 0. Times are in seconds.
 
     >>> fine = np.array([0.0] * 9 + [1.0] + [0.0] * 103 + [0.0])
     >>> compared(fine, 30.0, 3600.0)[:, [1, 16]].tolist()
@@ -124,7 +130,7 @@ class RiskRecord:
         return corrected
 
     def learn(self, weights: Floats, differences: Floats) -> None:
-        """Count an outcome with a weight at each knot; `differences` are the outcome, 0 or 1, less the stated risk."""
+        """Add an outcome, with weights and differences as for `correct`."""
         correct(self._counts, self._excess, weights, differences)
 
     def snapshot(self) -> Any:
@@ -171,8 +177,8 @@ class CutRisks:
     """The record of predictions of one run, from which the risks of new jobs are corrected.
 
     Two records are kept. The first compares the stated risk at a job's own request with whether the job was cut there.
-    The second is for shorter requests. At each knot, it compares the risk with whether the job ran longer than the
-    request that has this risk, if that request is shorter than the job's own. A job counts when it ends, by its
+    The second is for shorter requests. It considers the request that has the risk of a knot. If this request is shorter
+    than the job's own, the risk is compared with whether the job ran longer. A job counts when it ends, by its
     prediction at submission.
 
     Nothing is learned before the first prediction with a histogram, and nothing from a job without a request.
@@ -204,7 +210,7 @@ class CutRisks:
         return fine
 
     def of(self, job: JobSubmitted, prediction: RunTimePrediction | None) -> CutRisk | None:
-        """Return the risk of a job if it were submitted now; None without a histogram or a request."""
+        """Return the risk of a job that is submitted now; None without a predicted histogram or a request."""
         if prediction is None or job.requested_time is None or not any(prediction.histogram):
             return None
         return CutRisk(self._fine(job, prediction, job.requested_time), prediction, job.requested_time, self)
@@ -212,7 +218,7 @@ class CutRisks:
     def longest(self, job: JobSubmitted) -> int:
         """Return the longest request so far in the job's pool, partition and queue, in seconds; 0 if there is none.
 
-        A pool, partition or queue that the job does not name matches all. The partition's limit is at least the result.
+        A pool, partition or queue that the job does not name matches all. A request of this length was accepted there.
         O(places).
         """
         own = _place(job)
@@ -224,7 +230,7 @@ class CutRisks:
         return max(fits, default=0)
 
     def submit(self, job: JobSubmitted, prediction: RunTimePrediction | None) -> None:
-        """Store the prediction of a submitted job until the job ends."""
+        """Store the prediction of a submitted job until the job ends. Without a histogram or a request, do nothing."""
         request = job.requested_time
         if prediction is None or request is None or not prediction.histogram or not any(prediction.histogram):
             return
@@ -238,7 +244,10 @@ class CutRisks:
         self._pending.pop(job_number, None)
 
     def learn(self, job: JobSubmitted, run_time: int, *, cut: bool) -> None:
-        """Compare the run time of an ended job, in seconds, with what was predicted at its submission."""
+        """Compare the run time of an ended job, in seconds, with its prediction at submission.
+
+        `cut` states whether the job ended at its request. Without a stored prediction, nothing is learned.
+        """
         request, fine = self._pending.pop(job.job_number, (None, None))
         if request is None or fine is None:
             return

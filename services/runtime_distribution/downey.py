@@ -32,12 +32,12 @@ def fit(logarithms: Floats, omitted: float) -> tuple[float, float]:
     logarithms
         Logarithms of run times, ascending. The distribution function at the i-th of n is (i - 1/2) / n.
     omitted
-        Share of the jobs that is left out at either end.
+        Share of the jobs that is left out at each end.
 
     Returns
     -------
     tuple
-        Two numbers; both are 0 if fewer than two different run times are left.
+        beta0 and beta1. Both are 0 if fewer than two different run times are left.
 
     >>> beta0, beta1 = fit(np.log([60.0, 120.0, 600.0, 3600.0, 7200.0]), 0.1)
     >>> round(beta0, 4), round(beta1, 4)
@@ -63,10 +63,10 @@ def fit(logarithms: Floats, omitted: float) -> tuple[float, float]:
 
 
 def domain(beta0: float, beta1: float, age: float) -> tuple[float, float] | None:
-    """Return the age of a job and the longest run time of the model, in seconds: the run time lies between them.
+    """Return the age of a job and the longest run time of the model, in seconds. The total run time lies between them.
 
     The age is raised to the shortest run time of the model. Return None if the job has outlived the longest run time,
-    if the longest run time is not a finite number, or if the distribution function does not rise.
+    if the longest run time exceeds e^`MAX_EXPONENT` seconds, or if the distribution function does not rise.
     """
     if beta1 <= 0 or (1 - beta0) / beta1 > MAX_EXPONENT:
         return None
@@ -76,9 +76,7 @@ def domain(beta0: float, beta1: float, age: float) -> tuple[float, float] | None
 
 
 def conditional_median(beta0: float, beta1: float, age: float) -> float | None:
-    """Return the median of the total run time in seconds of a job that has run for `age` seconds.
-
-    None if the model does not apply, see `domain`.
+    """Return the median total run time of a job of this age, in seconds; None if the model does not apply (`domain`).
 
     >>> round(conditional_median(-0.2, 0.12, 600.0), 6), conditional_median(-0.2, 0.12, 1e6)
     (3635.365109, None)
@@ -88,9 +86,7 @@ def conditional_median(beta0: float, beta1: float, age: float) -> float | None:
 
 
 def conditional_mean(beta0: float, beta1: float, age: float) -> float | None:
-    """Return the mean of the total run time in seconds of a job that has run for `age` seconds.
-
-    None if the model does not apply, see `domain`.
+    """Return the mean total run time of a job of this age, in seconds; None if the model does not apply (`domain`).
 
     >>> round(conditional_mean(-0.2, 0.12, 600.0), 5)
     5946.72425
@@ -121,20 +117,23 @@ class DowneyRunTimes(WindowedPredictor):
         """Return the predicted total run time in seconds of a job of this age, or None if the model does not apply."""
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
-        """Return the prediction for a job that has run for `elapsed` seconds, or None if the model does not apply."""
+        """Return the prediction for a job that has run for `elapsed` seconds.
+
+        Return None if no job of the queue has ended, or if the model does not apply (`domain`).
+        """
         queue = remembered(x).queue_number
         logarithms = self._logarithms.get(queue)
         if logarithms is None:
             return None
         if queue not in self._fits:
             self._fits[queue] = fit(logarithms, self.omitted)
-        remaining = self.lifetime(*self._fits[queue], float(elapsed))
-        if remaining is None:
+        lifetime = self.lifetime(*self._fits[queue], float(elapsed))
+        if lifetime is None:
             return None
-        return RunTimePrediction(point=as_predicted(remaining, x, elapsed), observations=len(logarithms))
+        return RunTimePrediction(point=as_predicted(lifetime, x, elapsed), observations=len(logarithms))
 
     def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
-        """Return the prediction, which depends on the jobs of the queue, and changes with every second of a run."""
+        """Return the prediction. It depends on the jobs of the queue, and changes with every second of a run."""
         return super().outlook(x, elapsed)._replace(until=elapsed + 1)
 
     def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:

@@ -21,16 +21,16 @@ class EmpiricalSettings(WindowSettings):
     """Settings of `Empirical`."""
 
     prior: float = Field(
-        2.0, ge=1e-9, le=1e6, description="weight of the histogram of all jobs in that of the user, in pseudo-counts"
+        2.0, ge=1e-9, le=1e6, description="weight of the histogram of all jobs beside the user's, in pseudo-counts"
     )
     forgetting: float = Field(
-        0.0, ge=0, lt=1, description="share of the weight of all earlier jobs that each ended job removes"
+        0.0, ge=0, lt=1, description="share by which each ended job reduces the weight of earlier jobs of all users"
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
 
 
 class Empirical(SimilarJobs):
-    """Predict the histogram of the run times of the user's last ended jobs, mixed with some weight of all users' jobs.
+    """Predict the histogram of the user's last run times, mixed with the histogram of all users' jobs.
 
     A user without an ended job gets the histogram of all jobs. Before any job has ended, there is no prediction. Memory
     is bounded by users times window. A prediction is O(window + bins), an end O(window).

@@ -58,7 +58,7 @@ class RangeSums:
 
     @property
     def variance(self) -> float:
-        """Return the variance of the run times, at least `MIN_VARIANCE`."""
+        """Return the variance of the run times of two or more jobs, at least `MIN_VARIANCE`."""
         variance = (self.count * self.squares - self.run_times**2) / (self.count * (self.count - 1))
         return max(variance, MIN_VARIANCE)
 
@@ -171,7 +171,10 @@ class Gibbons(WindowedPredictor):
         return self.outlook(x, elapsed).prediction
 
     def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
-        """Return the prediction. It depends on the groups up to the one that predicts, and on their next run time."""
+        """Return the prediction. It depends on the groups up to the group that predicts.
+
+        Once a job has run, the prediction changes when the elapsed time reaches the next run time of these groups.
+        """
         job = remembered(x)
         keys = keys_of(job)
         ranges_of, next_times = self._ranges(job, keys, elapsed)
@@ -187,14 +190,14 @@ class Gibbons(WindowedPredictor):
         self, job: RememberedJob, keys: tuple[Key, ...], elapsed: int
     ) -> tuple[list[dict[int, RangeSums]], list[int]]:
         """Return the ranges of each group, from the jobs that ran longer than `elapsed`, and their least run time."""
-        if not elapsed:  # includes jobs of 0 seconds, which do not resemble a running job
+        if not elapsed:  # the job has not run yet, so ended jobs of 0 s count, too
             return [self._sums.get(key, {}) for key in keys], [1] * len(keys)
         sums, least = longer_than(elapsed, job.user_id, job.executable_number, self._table, len(self.jobs))
         ranges_of = [{number: RangeSums(*row) for number, row in enumerate(group) if row[0]} for group in sums.tolist()]
         return ranges_of, least.tolist()
 
     def _estimate(self, ranges: dict[int, RangeSums], processors: int) -> tuple[float, int] | None:
-        """Return an estimate and its number of jobs: mean of the range, else regression over all ranges, else None."""
+        """Return an estimate in seconds and its number of jobs (mean of the range, else regression), or None."""
         own = ranges.get(range_of(processors))
         if own is not None and own.count >= MIN_ENDED:
             return own.run_times / own.count, own.count

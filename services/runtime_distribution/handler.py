@@ -108,13 +108,13 @@ class RuntimeDistribution(PredictingStage):
         return envelope
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
-        """Record that the prediction depends on the time that the job runs from now on."""
+        """Record that the job runs, so its prediction depends on the elapsed time."""
         if self.revisions is not None:
             self.revisions.touch(started.job_number)
         return envelope
 
     def on_resumed(self, envelope: Envelope, resumed: JobResumed, job: RunningJob) -> Envelope:
-        """Record that the job runs on."""
+        """Record that the job runs again."""
         if self.revisions is not None:
             self.revisions.touch(resumed.job_number)
         return envelope
@@ -144,11 +144,11 @@ class RuntimeDistribution(PredictingStage):
         return prediction
 
     def cut_risk_of(self, job: JobSubmitted) -> CutRisk | None:
-        """Return the risk of a job of being cut, as if it were submitted now; None if nothing is known of it."""
+        """Return the risk of being cut of a job that is submitted now; None without a request or a histogram."""
         return self.cut_risks.of(job, self.run_time_of(job))
 
     def longest_request(self, job: JobSubmitted) -> int:
-        """Return the longest request so far, in seconds, of the pool, partition and queue that the job enters."""
+        """Return the longest request so far in the job's pool, partition and queue, in seconds (`CutRisks.longest`)."""
         return self.cut_risks.longest(job)
 
     def snapshot(self) -> dict[str, Any]:

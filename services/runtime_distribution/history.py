@@ -87,7 +87,7 @@ class WindowedPredictor(Revisable, Predictor[JobSubmitted, int, RunTimePredictio
         return PointOutlook.of(self.predict_one(x, elapsed), self.groups_of(remembered(x)))
 
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
-        """Return the groups of the job, and of the oldest job if the window is full."""
+        """Return the groups that change when the job ends: its own, and those of the oldest job of a full window."""
         oldest = self.groups_of(self.jobs[0]) if len(self.jobs) == self._history else ()
         return self.groups_of(remembered(x)) + oldest
 

@@ -62,13 +62,12 @@ class JobClasses:
     """Histograms of all jobs, of jobs with a similar request, and of jobs with a similar request and size.
 
     Requests are similar if they lie in the same bin of run times. Sizes are similar from one power of two to the next.
-    In each class, a new job reduces the weight of all earlier jobs by the share `forgetting`. Memory is bounded: bins
-    of requests times powers of two times bins of run times.
+    Memory is bounded: bins of requests times powers of two times bins of run times.
 
     Parameters
     ----------
     forgetting
-        Share of the weight of earlier jobs that a new job removes.
+        Share by which a new job reduces the weight of all earlier jobs of its class.
     depth
         Number of kinds of classes to use, 1 to 3, the widest first.
 
@@ -93,7 +92,7 @@ class JobClasses:
         return backed(np.array([counts for counts in histograms if counts is not None] or [np.zeros(BINS)]))
 
     def learn(self, job: JobSubmitted, run_time: int, beyond: float = 0.0) -> None:
-        """Count an ended job in all of its classes; `beyond` is as for `weighted_jobs.weighted_masses`."""
+        """Count the run time of a job, in seconds, in all of its classes; `beyond` is as for `weighted_masses`."""
         limit = math.inf if job.requested_time is None else job.requested_time
         bin_ = bin_of(min(run_time, limit))
         above = beyond if run_time >= limit else 0.0

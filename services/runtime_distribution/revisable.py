@@ -22,8 +22,8 @@ class RunTimeSettings(SpecSettings):
 
     predict: Literal["once", "anew"] = Field(
         "once",
-        description="predict a run time once, at the submission; or anew for all waiting and running jobs, before each "
-        "submission and each pass, from what has been learned and the time that a job has run so far",
+        description="`once`: predict a run time at the submission. `anew`: also predict those of all waiting and "
+        "running jobs before each submission and each pass, from the ended jobs and the time that a job has run.",
         exclude_if=lambda value: value == "once",  # so the SPECs of earlier runs do not change
     )
 
@@ -50,7 +50,7 @@ class PointOutlook(NamedTuple):
     groups: tuple[Group, ...] = ()
     """The groups of ended jobs on which the point depends."""
     until: int | None = None
-    """The time run so far, in seconds, from which the point may differ if nothing is learned; None if it never does."""
+    """Elapsed run time in seconds from which the point may differ even if nothing is learned; None if it never does."""
     prediction: RunTimePrediction | None = None
     """The whole prediction, if the point could not be computed alone."""
 
@@ -90,10 +90,10 @@ class Revisable(ABC):
 
 
 class Conditioned(Revisable):
-    """Any other predictor, asked anew for every job at every event.
+    """Adapter of any other predictor, which makes every prediction anew at every event.
 
     For a running job, the point is the mean of the predicted histogram beyond the time that the job has run. A job that
-    has outlived its histogram gets no prediction. A prediction without a histogram only depends on what is learned.
+    has outlived its histogram gets no prediction. A prediction without a histogram ignores the elapsed time.
 
     >>> from shadowtime.services.runtime_distribution.empirical import Empirical, EmpiricalSettings
     >>> inner = Empirical(EmpiricalSettings())

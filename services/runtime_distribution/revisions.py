@@ -25,7 +25,7 @@ class AskedJob(NamedTuple):
 
 
 def whole_seconds(point: float) -> int:
-    """Return a predicted run time as passes use it, in whole seconds."""
+    """Return a predicted run time as passes use it: in whole seconds, at least 1."""
     return max(int(point), 1)
 
 
@@ -44,9 +44,10 @@ def asked_about(number: int, now: int, jobs: JobsInSystem) -> AskedJob | None:
 
 
 def is_estimate(point: float | None, elapsed: int | None) -> bool:
-    """Return whether a point is an estimate. A point at its lower limit, one second from now, is none.
+    """Return whether a point, in seconds, is an estimate: for a running job, it must exceed `elapsed` + 1 seconds.
 
-    A running job then keeps its last prediction, which it has outlived or soon will (docs/algorithms.md#expected-end).
+    A point at this lower limit is none. A running job then keeps its last prediction, which it has outlived or soon
+    will (docs/algorithms.md#expected-end).
 
     >>> is_estimate(1.0, None), is_estimate(61.0, 60), is_estimate(62.0, 60), is_estimate(None, 60)
     (True, False, True, False)
@@ -104,7 +105,7 @@ class Revisions:
     def take(self, now: int, jobs: JobsInSystem) -> tuple[RunTimeRevision, ...] | None:
         """Return the predictions that have changed as of `now`, in the order in which the jobs became pending.
 
-        None if there are none.
+        Return None if there are none.
         """
         while self._by_time and self._by_time[0][0] <= now:
             due, number = heapq.heappop(self._by_time)

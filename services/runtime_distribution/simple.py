@@ -36,7 +36,7 @@ class Requested(Passthrough):
 
 
 class OwnersSettings(RunTimeSettings):
-    """Settings of predictors that store a few numbers of each user or queue. There are no keys."""
+    """Settings of predictors that store a few numbers of each user or queue. The only key is `predict`."""
 
     def price(self) -> Price:
         """Return the price of `MAX_OWNERS` users or queues."""
@@ -199,8 +199,7 @@ NOTHING: Sums = (0, 0, 0)
 class ClassMeanSigma(OwnerClassPredictor):
     """Predict the mean plus 1.5 standard deviations of the run times of the job's class.
 
-    A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`; a prediction and an end
-    are O(1).
+    Memory is bounded by `history`; a prediction and an end are O(1).
 
     >>> predictor = ClassMeanSigma(OwnerClassSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
@@ -255,8 +254,8 @@ SHARE = 0.9
 class ClassP90(OwnerClassPredictor):
     """Predict the 90th percentile of the run times of the job's class by nearest rank, so it is one of these run times.
 
-    A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`. A prediction is O(1), an
-    end O(log history) comparisons and a move of O(history) bytes.
+    Memory is bounded by `history`. A prediction is O(1), an end O(log history) comparisons and a move of O(history)
+    bytes.
 
     >>> predictor = ClassP90(OwnerClassSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
@@ -287,7 +286,7 @@ class ClassP90(OwnerClassPredictor):
         return RunTimePrediction(point=as_predicted(percentile, x, elapsed), observations=count)
 
     def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
-        """Return the prediction, which holds until the job has run for as long as the next job of its class."""
+        """Return the prediction. It holds until the elapsed time reaches the next longer run time of the class."""
         run_times, shorter = self._longer(x, elapsed)
         until = max(run_times[shorter], elapsed + 1) if shorter < len(run_times) else None
         return super().outlook(x, elapsed)._replace(until=until)

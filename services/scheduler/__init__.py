@@ -1,4 +1,4 @@
-"""Scheduler stage: one pass at each scheduling point decides the waiting jobs that start now."""
+"""Scheduler stage: one pass at each scheduling point decides which waiting jobs start now."""
 
 from shadowtime.services.scheduler.explain import Explaining, Following
 from shadowtime.services.scheduler.handler import Scheduler

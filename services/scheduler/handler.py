@@ -70,7 +70,7 @@ def starts_if_submitted(
         name = pool.policy.name
         why = (
             f"policy {name} cannot be run ahead with its settings; easy, easy-sjbf and probabilistic can with "
-            "queue=fcfs or queue=priority, and all-reserve with queue=fcfs"
+            "queue=fcfs or queue=priority, and all-reserve with queue=fcfs and candidates=queue"
         )
         yield from (AdvisedStart(reason=why) for _ in asked)
         return
@@ -264,7 +264,7 @@ class Scheduler(StageHandler):
         return envelope.replaced(event=answer)
 
     def starts_of(self, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]) -> tuple[AdvisedStart, ...]:
-        """Return the start of each job as if only this job were submitted now, into the pool of the first one."""
+        """Return the start of each job as if only this job were submitted now, into the pool of the first job."""
         return tuple(starts_if_submitted(self.pools[asked[0][0].pool or 0], self.time, asked)) if asked else ()
 
     def _beside(self, pool: PoolScheduler, event: Event) -> None:

@@ -33,7 +33,10 @@ NOTHING_PREDICTED = StartPredictions()
 
 
 class EndedJob(NamedTuple):
-    """A job that has ended. `requested_time` is the limit at its start or, without a limit, its request."""
+    """A job that has ended; times in seconds. `since` is the time from which it waited.
+
+    `requested_time` is the limit at its start or, without a limit, its request.
+    """
 
     processors: int
     requested_time: int | None
@@ -63,10 +66,13 @@ class DecisionHistory:
         self.reasons: dict[int, tuple[int, Reason]] = {}
         """Time and reason of the decision to start a job, or of the first advice to start it, by job number."""
         self.refused: dict[int, deque[Refusal]] = {}
+        """Last `KEPT` refusals of each waiting job, oldest first, by job number."""
         self.named: dict[int, None] = {}
-        """Jobs that decisions named as the head, and that have not started since; the last named is the last."""
+        """Jobs that decisions named as the head, and that have not started since, in order of their last naming."""
         self.promises: dict[int, StartPredictions] = {}
+        """Predicted starts of each job in the system that has any, by job number."""
         self.ended: dict[int, EndedJob] = {}
+        """Last `KEPT_ENDED` ended jobs, by job number."""
 
     def submit(self, envelope: Envelope, job: JobSubmitted) -> None:
         """Keep the predictions of a job's start."""
@@ -101,7 +107,7 @@ class DecisionHistory:
                 refusals.append(Refusal(decided.time, tried.head, tried.needed, *risks))
 
     def named_head(self, waiting: Collection[int]) -> int | None:
-        """Return which of these waiting jobs the last decision named as the head; None if none. O(named jobs)."""
+        """Return the one of these waiting jobs that was named as the head last; None if none was. O(named jobs)."""
         return next((number for number in reversed(self.named) if number in waiting), None)
 
     def start(self, started: JobStarted) -> None:

@@ -33,9 +33,9 @@ Output = Decision | Evaluated | CutShort | Chosen | Again
 
 
 class Policy(Protocol):
-    """A scheduling policy: deterministic, no clock, no I/O, no mutation of its arguments.
+    """A scheduling policy. It is deterministic, reads no clock, does no I/O, and does not change its arguments.
 
-    A policy may hold state. The state changes only in `observe`, `beside`, `note_revisions` and `schedule`. The
+    A policy may have state. The state changes only in `observe`, `beside`, `note_revisions` and `schedule`. The
     snapshot contains the whole state.
     """
 
@@ -116,7 +116,7 @@ class Policy(Protocol):
         return  # not abstract
 
     def share(self, first: Any) -> None:
-        """Replace the own state about the whole machine by that of `first`, the policy of the first pool.
+        """Replace this policy's state about the whole machine by that of `first`, the policy of the first pool.
 
         Only called if `sees_all`, after `open`, on machines with several pools. Most policies share no state.
         """
@@ -166,7 +166,7 @@ def within_limit(decisions: Sequence[Output], waiting: int) -> Sequence[Output]:
 
 
 def backfilled(head: int, shadow_time: int, extra: int, now: int, expected_end: int) -> Backfilled:
-    """Return the reason to start a job ahead of a blocked head under EASY. Times are in seconds."""
+    """Return the reason to start a job ahead of the blocked job `head` under EASY. Times are in seconds."""
     return construct_unchecked(
         Backfilled,
         head=head,

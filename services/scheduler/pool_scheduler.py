@@ -172,6 +172,7 @@ class PoolScheduler:
         self.suspended: dict[int, tuple[int, ...]] = {}
         """Rows of the suspended jobs, by job number. They are taken out of the table of running jobs."""
         self.used = 0
+        """Processors that running jobs hold; those of suspended jobs are free."""
 
     @property
     def free(self) -> int:
@@ -207,9 +208,10 @@ class PoolScheduler:
         return envelope
 
     def _with_gpus(self, forecast: WaitForecast, job: JobSubmitted) -> WaitForecast:
-        """Return a forecast by processors in which a job also waits for GPUs of the type that it names.
+        """Return a forecast that is no earlier than the time at which all resources of the job are expected to be free.
 
-        Only in a pool with several types. O(running log running).
+        Forecasts count processors alone. They change only for jobs with GPUs, in a pool with several types.
+        O(running log running).
         """
         row = self.queue.row(job.job_number)
         if not (self.types and job.gpus) or forecast.wait is None or row is None:

@@ -88,8 +88,8 @@ def upper_rank(count: int, quantile: float, confidence: float) -> int | None:
     """Return the rank of the observation that bounds `quantile` from above with `confidence`, 1 for the smallest.
 
     It is the smallest rank such that, with probability at least `confidence`, fewer than that many of `count`
-    observations lie below the quantile. None if there are too few observations. The rule as printed in the paper always
-    picks the maximum. Its equation 1 decreases in k, so the largest k is meant. O(sqrt(count)).
+    observations lie below the quantile. It is None if there are too few observations. The rule as printed in the paper
+    always picks the maximum. Its equation 1 decreases in k, so the largest k is meant. O(sqrt(count)).
 
     >>> upper_rank(59, 0.95, 0.95), upper_rank(200, 0.95, 0.95), upper_rank(58, 0.95, 0.95)
     (59, 196, None)
@@ -103,9 +103,10 @@ def upper_rank(count: int, quantile: float, confidence: float) -> int | None:
 
 
 def lower_rank(count: int, quantile: float, confidence: float) -> int | None:
-    """Return the rank of the observation that bounds `quantile` from below with `confidence`; None with too few.
+    """Return the rank of the observation that bounds `quantile` from below with `confidence`, 1 for the smallest.
 
-    Counted from the largest observation, it is the upper rank of the quantile 1 - `quantile`.
+    Counted from the largest observation, it is the upper rank of the quantile 1 - `quantile`. It is None if there are
+    too few observations.
 
     >>> lower_rank(100, 0.05, 0.95), lower_rank(58, 0.05, 0.95)
     (2, None)

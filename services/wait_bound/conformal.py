@@ -56,7 +56,7 @@ class Conformal:
         """Deadline of each waiting job that has not been scored."""
 
     def bound(self, now: int) -> int | None:
-        """Return the bound in seconds, or None with too few waits.
+        """Return the bound in seconds, or None with fewer than `MIN_WAITS` waits.
 
         All misses before `now` count, as if they were scored; the state does not change.
         """
@@ -103,7 +103,7 @@ class Conformal:
         self._open.pop(job_number, None)
 
     def start(self, job_number: int, time: int, wait: int) -> None:
-        """Learn the wait of a job that starts, and score the job if it is not scored yet."""
+        """Learn the wait of a job that starts at `time`, both in seconds, and score the job if it is not scored yet."""
         self.advance(time)
         if self._open.pop(job_number, None) is not None:
             self._score(0)

@@ -50,7 +50,7 @@ class WaitBounds(PredictingStage):
     def answer(self, envelope: Envelope, known: Any) -> Envelope:
         """Take over the run times that were predicted anew, then answer the event.
 
-        Add the ranges of processors if the predictor, when it observed a submission, cut them.
+        Add the ranges of processors if the predictor cut them anew as it observed this submission.
         """
         if envelope.revisions:
             self.predictor.note_revisions(envelope.revisions)
@@ -96,7 +96,7 @@ class WaitBounds(PredictingStage):
         return self.predictor.ranges_at(job)
 
     def doubt_at(self, bound: WaitBound) -> BoundDoubt | None:
-        """Compare a bound of `bounds_at` with the waits of the waiting jobs; None if impossible. O(waiting jobs)."""
+        """Compare a bound of `bounds_at` with the waits of waiting jobs; None if their bounds are unknown. O(jobs)."""
         issued = self.predictor.issued(bound.grouping, bound.queue)
         if issued is None or issued.quantile != bound.quantile:
             return None

@@ -136,7 +136,7 @@ class BoundSettings(HistorySettings):
         need = fewest_observations(self.quantile, self.confidence, self.side)
         if self.history < need:
             bound = f"quantile={self.quantile}, confidence={self.confidence} and side={self.side}"
-            raise ValueError(f"history={self.history}: {bound} need at least {need} waits")
+            raise ValueError(f"history={self.history}: {bound} need at least {need} waits; increase history")
         return self
 
     def price(self) -> Price:

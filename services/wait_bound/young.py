@@ -85,7 +85,7 @@ class YoungRun:
         return f"the run is young: {waiting:,} of {waiting + len(self._waits):,} jobs still wait"
 
     def least(self, quantile: float, confidence: float, now: int) -> int | None:
-        """Return the lower limit of a bound of this quantile, from all waits, finished or not.
+        """Return the lower limit of a bound of this quantile in seconds, from all waits, finished or not.
 
         Return None if no wait is known, or if too many jobs still wait.
         """
@@ -97,7 +97,7 @@ class YoungRun:
         return censored_quantile(np.sort(np.array(self._waits, dtype=np.int64)), so_far, share)
 
     def widened(self, bound: int | None, least: int | None) -> int | None:
-        """Return the factor times the larger of `bound` and `least`; None if either of them is None."""
+        """Return the factor times the larger of `bound` and `least`, in whole seconds; None if either is None."""
         if bound is None or least is None:
             return None
         return min(math.ceil(max(bound, least) * self._factor), MAX_DURATION)
@@ -116,7 +116,7 @@ class YoungRun:
         self._factor = max(ratios[place - 1], 1.0) if ratios else 1.0
 
     def reveal(self, job_number: int, wait: int) -> None:
-        """Learn a wait."""
+        """Learn the wait of a job that starts, in seconds."""
         self._waits.append(wait)
         _, bound = self._open.pop(job_number, (0, None))
         if bound is not None:

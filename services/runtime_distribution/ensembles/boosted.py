@@ -88,28 +88,30 @@ class BoostedSettings(RunTimeSettings):
 
 
 class Followed(NamedTuple):
-    """A job in the system, its row at submission, and its fine masses (`within_bins`) before recalibration."""
+    """A job in the system, and its prediction at submission."""
 
     job: RememberedJob
     row: Rows | None = None
+    """Input row of the trees. None if no job had ended, or beyond `MAX_FOLLOWED`."""
     outcomes: Floats | None = None
+    """Fine masses (`within_bins`) before recalibration, or None if there were no trees yet."""
 
 
 class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
-    """Predict the median run time, and its distribution, by gradient-boosted trees.
+    """Predict the run time and its distribution by gradient-boosted trees.
 
     The trees are grown on the rows of ended jobs at submission, which include the predictions of `experts` and
     `templates`. They are regrown every `days` days of the log, from `FEWEST` jobs on, and more often at first. Each
     event grows some of the new trees. The new trees replace the old ones once all of them are grown. Before the first
     trees, `experts` make the prediction.
 
-    The point is the mean of two points: that of the templates, and that of trees that minimise the absolute error in
+    The point is the mean of two points: that of `templates`, and that of trees that minimise the absolute error in
     seconds. The distribution starts as that of the experts. Trees for each outcome, an end in a bin or at the request,
     adjust the distribution. Then the distribution is spread within the bins like the user's run times, and
     recalibrated.
 
-    Memory is bounded by `history` and by the jobs in the system. An event is O(1), but O(`CELLS`) while trees are
-    grown. A prediction is O(trees · leaves).
+    Memory is bounded by `history` and by the jobs in the system. An event is O(1), and while trees are grown
+    O(`shared.distributions.boosted_trees.CELLS`). A prediction is O(trees · leaves).
 
     >>> boosted = Boosted(BoostedSettings(history=500, trees=20, rounds=5))
     >>> for number in range(400):
@@ -212,7 +214,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
             self._recalibration.learn(*transformed_within(followed.outcomes, y, limit(x)))
 
     def _begin_growth(self, count: int, steps: int) -> Growth:
-        """Return the growth of new trees, after `steps` steps, on the history of the first `count` ended jobs."""
+        """Return new trees, grown by `steps` steps so far, on the last `history` of the first `count` ended jobs."""
         rows, outcomes = self._ended.in_order(count)
         asked_of, started = np.ascontiguousarray(rows[:, :ASKED]), rows[:, ASKED:]
         scales = np.array([scale(run_time) for run_time in outcomes[:, 1].tolist()])

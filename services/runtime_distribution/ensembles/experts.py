@@ -82,7 +82,7 @@ class UserWeights:
     predictors
         Number of predictors.
     rate, global_rate
-        How far an ended job moves the weights of its user, and the common weights.
+        How far an ended job moves the weights of its user, and the common weights, as for `reweighted`.
     share
         Share of a user's weights that returns to the common weights with each ended job.
 
@@ -106,10 +106,7 @@ class UserWeights:
         return self._common if x.user_id is None else self._weights.get(x.user_id, self._common)
 
     def judge(self, x: JobSubmitted, probabilities: Floats) -> None:
-        """Update the weights by `probabilities`: the probability that each predictor gave to the outcome of the job.
-
-        The shape of `probabilities` is (predictors,).
-        """
+        """Update the weights by the probability that each predictor gave to the job's outcome, shape (predictors,)."""
         if x.user_id is not None:
             own = reweighted(self.of(x), probabilities, self._rate)
             lru_put(self._weights, x.user_id, (1 - self._share) * own + self._share * self._common)
@@ -161,8 +158,9 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict a mixture of distributions, weighted by how well each has predicted the jobs that ended.
 
     The experts are weighted histograms of the user's last jobs as in `SimilarJobs`. They differ in their measure of
-    similarity, and in the weight of all users' jobs. Another predictor, such as `hmm`, can be one more expert. Each
-    user has separate weights, which begin as the common weights. An expert is judged by its prediction at submission.
+    similarity, and in the weight of all users' jobs. With the setting `hmm`, the hidden Markov model is one more
+    expert. Each user has separate weights, which begin as the common weights. An expert is judged by its prediction at
+    submission.
 
     Memory is bounded by users times window, by the classes, and by the jobs in the system.
 
@@ -231,7 +229,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         return RunTimePrediction.of(mixture, x.requested_time, self._similar.observations(x))
 
     def observe(self, event: Event) -> None:
-        """Store the predictions of the experts for a job from its submission to its end."""
+        """Store the predictions of the experts for a job from its submission until it ends or is withdrawn."""
         if isinstance(event, JobSubmitted) and len(self._outcomes) < MAX_JUDGED:
             masses = self.masses(event)
             if masses is not None:
@@ -274,5 +272,5 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
 
 
 def limit(job: JobSubmitted) -> float:
-    """Return the request in seconds, or infinity without one."""
+    """Return the request of a job in seconds, or infinity if there is none."""
     return float("inf") if job.requested_time is None else float(job.requested_time)

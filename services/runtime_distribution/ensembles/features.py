@@ -31,6 +31,7 @@ LONG_AGO: Final = 30.0
 ITSELF: Final = 11
 OF_GROUP: Final = 12
 FEATURES: Final = ITSELF + LEVELS * OF_GROUP
+"""Number of all features: `ITSELF` of the job itself, and `OF_GROUP` of each of its groups."""
 
 WEEK: Final = 7 * DAY
 
@@ -140,7 +141,7 @@ def counted(groups: FloatTable, rows: Integers, running: int, at: int, now: floa
 
 @kernel
 def learned(groups: FloatTable, rows: Integers, run_time: float, request: float) -> None:
-    """Add a job's run time to its groups; times in seconds, the request negative if there is none."""
+    """Add a job's run time in seconds to its groups. The request is in seconds, or negative if there is none."""
     length = math.log(max(run_time, 1.0))
     for row in rows:
         group = groups[row]
@@ -174,7 +175,7 @@ class JobGroups:
         self._running = self._waiting = 0
 
     def features(self, job: RememberedJob, now: int) -> Floats:
-        """Return the features of a job as if it were submitted now."""
+        """Return the features of a job that is submitted at `now`, shape (FEATURES,)."""
         rows = np.array([self._rows.get(group, -1) for group in groups_of(job)])
         return described(self._table, rows, np.array(job), float(now), self._running, self._waiting)
 

@@ -14,8 +14,8 @@ MEDIAN = len(LEVELS) // 2
 def fine_prediction(fine: Floats, x: JobSubmitted, observations: int, point: float | None = None) -> RunTimePrediction:
     """Return the prediction for a job from fine masses (`within_bins`); O(parts).
 
-    `observations` is the number of jobs behind the prediction. `point` is in seconds; None takes the median. The
-    histogram is the closest one that bins can express. `at_request` and `quantiles` add the details.
+    `observations` is the number of jobs behind the prediction. `point` is in seconds; None stands for the median. The
+    histogram is the closest one that bins can express. `at_request` and `quantiles` have what bins cannot express.
 
     >>> import numpy as np
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=2)

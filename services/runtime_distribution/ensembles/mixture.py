@@ -55,13 +55,13 @@ LEAST: Final = 1e-9
 
 
 def _mixed(kinds: str) -> str:
-    """Return the names of kinds, joined by plus signs. Raise `ValueError` with the name that is invalid."""
+    """Return the names of kinds without spaces. Raise `ValueError` if a kind is unknown, repeated or not installed."""
     names = [kind.strip() for kind in kinds.split("+")]
     for number, name in enumerate(names):
         if name not in KINDS:
             raise ValueError(f"unknown kind {quote(name)}{among(name, KINDS)}")
         if name in names[:number]:
-            raise ValueError(f"{name} occurs twice")
+            raise ValueError(f"{name} occurs twice; name each kind once")
         try:
             KINDS[name].Settings()
         except ValidationError as error:
@@ -77,7 +77,9 @@ class MixtureSettings(RunTimeSettings):
         "experts+templates+empirical-request+hmm",
         description=f"mixed predictors, each with its defaults, joined by +; any of {', '.join(KINDS)}",
     )
-    history: int = Field(20_000, ge=500, le=50_000, description="ended jobs that templates and boosted trees remember")
+    history: int = Field(
+        20_000, ge=500, le=50_000, description="number of last ended jobs that templates and boosted trees remember"
+    )
     rate: Rate = 0.1
     global_rate: GlobalRate = 0.01
     share: Share = 0.01
@@ -178,7 +180,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         return fine_prediction(self._recalibration.moved(prediction.fine), x, observations)
 
     def observe(self, event: Event) -> None:
-        """Store the predictions for a job from its submission to its end."""
+        """Store the predictions for a job from its submission until it ends or is withdrawn."""
         if isinstance(event, JobSubmitted) and len(self._judged) < MAX_JUDGED:
             prediction = self.says(event)
             if prediction is not None:

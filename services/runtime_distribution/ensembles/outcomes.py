@@ -18,7 +18,9 @@ OUTCOME_FEATURES: Final = 2 * len(LEVELS) + 1
 
 @kernel
 def outcomes_of(masses: Masses, limit: float) -> Floats:
-    """Return the mass of an end in each bin, and last the mass of an end at the limit; shape (BINS + 1,), sum 1.
+    """Return the probability of an end in each bin, and last of an end at the limit; shape (BINS + 1,).
+
+    `masses` is a histogram, whose sum may differ from 1. `limit` is the request in seconds, or infinity without one.
 
     >>> outcomes = outcomes_of(np.array([0.0, 0.5, 0.5]), 1.8**1.5)
     >>> outcomes[[1, 2, -1]].round(3).tolist(), len(outcomes) == BINS + 1
@@ -36,8 +38,8 @@ def bin_masses(outcomes: Floats, limit: float) -> Masses:
     """Return the histogram that comes closest to `outcomes`, a result of `outcome_masses`; shape (BINS,).
 
     A reader of the histogram cuts the bin of the limit at the limit, and counts the upper part as an end at the limit.
-    So mass at the limit is moved to the bin of the limit, until the lower part of this bin has the mass of its ends
-    before the limit.
+    So mass is moved from the limit to its bin, until the lower part of this bin has the mass of its ends before the
+    limit. The rest is moved to the next bin.
 
     >>> bin_masses(np.array([0.0, 0.5, 0.2, 0.3]), 1.8**1.5)[:4].round(3).tolist()
     [0.0, 0.5, 0.4, 0.1]
@@ -60,14 +62,17 @@ def bin_masses(outcomes: Floats, limit: float) -> Masses:
 def outcome_features(outcomes: Floats, limit: float, scale: float) -> Floats:
     """Return a distribution as features, shape (OUTCOME_FEATURES,).
 
-    The features are the logarithms of quantiles, the quantiles divided by `scale`, and the mass at the limit.
+    The features are the logarithms of the quantiles at `LEVELS`, the quantiles divided by `scale`, and the mass at the
+    limit.
 
     Parameters
     ----------
     outcomes
         Result of `outcomes_of`.
-    limit, scale
-        Request, infinity without one, and unit of relative run times; in seconds.
+    limit
+        Request in seconds, or infinity without one.
+    scale
+        Unit of relative run times in seconds.
 
     >>> outcomes = np.zeros(BINS + 1)
     >>> outcomes[[1, -1]] = 0.5, 0.5
@@ -101,7 +106,9 @@ def scale(requested_time: int | None) -> float:
 
 
 def outcome(run_time: int, requested_time: int) -> int:
-    """Return the bin in which a job ended, or `BINS` if it ended at its request; times in seconds.
+    """Return the bin in which a job ended, or `BINS` if it ended at its request.
+
+    Times are in seconds. Without a request, `requested_time` is `UNKNOWN`.
 
     >>> outcome(1000, 3600), outcome(3600, 3600) == BINS
     (12, True)

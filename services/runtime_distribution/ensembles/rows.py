@@ -37,8 +37,9 @@ class KnownAtSubmission(NamedTuple):
     row: Rows
     """Input row of the trees, shape (WIDTH,)."""
     limit: float
+    """Request in seconds, or infinity without one."""
     similar: float | None
-    """The request (infinity if there is none) and the point of the templates (None if there is none), in seconds."""
+    """Point of the templates in seconds, or None without one."""
     parts: FloatTable
     """Distribution of run times within each bin, see `within_bins`."""
 
@@ -81,7 +82,7 @@ class JobRows:
         return KnownAtSubmission(row, limit(x), point, parts_of(self.experts.last_jobs(x), self._near.counts, limit(x)))
 
     def observe(self, event: Event) -> None:
-        """Let the experts observe an event. Update `groups` with the event first."""
+        """Let the experts observe an event. Call this after `groups` was updated, because it drops the cached facts."""
         self.experts.observe(event)
         self.known.forget()
 

@@ -1,7 +1,7 @@
 """Distributions of run times within bins, from the user's last jobs, and near the request from all users' jobs.
 
 Within a bin the logarithm of a run time is not uniform. For example, one job ends after 917 to 965 s each time, while
-the bin is 643 to 1,157 s. Many jobs end in the last hundredth before their request. So each bin is cut into `PARTS`
+the bin is 643 to 1,157 s. Many jobs end in the last hundredth of their request. So each bin is cut into `PARTS`
 parts. The bin of the request is cut at the `SHARES` of the request. All other bins are cut into parts of equal width in
 logarithms.
 
@@ -40,7 +40,7 @@ KEPT: Final = 0.999
 
 @kernel
 def part_of(share: float) -> int:
-    """Return the part, 0 to PARTS - 1, of the request's bin in which a share of the request lies.
+    """Return the part of the request's bin, 0 to PARTS - 1, that contains a run time with this share of the request.
 
     >>> part_of(0.5), part_of(0.7), part_of(0.71), part_of(0.999)
     (0, 0, 1, 7)
@@ -73,7 +73,7 @@ def parts_of(jobs: IntegerTable, near: Floats, limit: float) -> FloatTable:
     ----------
     jobs
         The user's last jobs, see `weighted_jobs.Jobs`. In the bin of the request a job counts by its run time as a
-        share of its own request, in any other bin by its run time.
+        share of its own request, in any other bin by its run time. A job that reached its request does not count.
     near
         Number of all users' jobs that ended in each part of the bin of their request; shape (PARTS,).
 
@@ -176,9 +176,9 @@ def transformed_within(fine: Floats, run_time: float, limit: float) -> tuple[flo
 
 @kernel
 def quantiles_of(fine: Floats, limit: float, levels: Floats) -> Floats:
-    """Return the run times in seconds, at most the limit, within which a job ends with these probabilities; O(parts).
+    """Return the quantiles of the run time in seconds, at most the limit, shape (levels,); O(parts).
 
-    The levels are ascending.
+    `levels` has the probabilities of the quantiles, ascending.
 
     >>> quantiles_of(np.array([0.1] + [0.8] + [0.0] * 7 + [0.1]), 1.8, np.array([0.05, 0.5, 0.95])).round(3).tolist()
     [1.0, 1.122, 1.8]

@@ -69,9 +69,7 @@ def add_unfinished(likelihoods: FloatTable, slices: Integers, elapsed: Floats, e
     added. The probability is then 0 in all states, because a learned model has the same longest run time in all states.
 
     `slices` and `elapsed` have the row of the slice in which each running job arrived, and the seconds that it has run;
-    shape (jobs,).
-
-    O(states (bins + jobs)).
+    shape (jobs,). O(states (bins + jobs)).
 
     >>> likelihoods = np.zeros((1, 1))
     >>> add_unfinished(likelihoods, np.array([0]), np.array([1.8]), np.array([[0.5, 0.25, 0.25]]))

@@ -102,7 +102,8 @@ def seeded(counts: Counts, emission: Floats, chance: Generator) -> Floats:
     """Return `emission`, where the histogram of a slice replaces each state that is the likeliest of no slice.
 
     The slice is drawn with a probability proportional to its jobs times its divergence from the nearest state
-    (k-means++). So it is far from the other states. O(slices bins states) for each state that is replaced.
+    (k-means++). So it is far from the other states. If there are no other states, only the jobs count.
+    O(slices bins states) for each state that is replaced.
 
     References: docs/algorithms.md#hidden-markov-model (Arthur 2007).
     """

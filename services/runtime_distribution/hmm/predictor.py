@@ -102,10 +102,11 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
     be evidence. The last `open` slices are filtered anew for each prediction, so a late end still corrects the state.
     An end in an older slice is only used for learning.
 
-    The first model is learned a week after the first event, if as many jobs as states have ended. After that, the model
-    is improved once a day if one of two conditions holds. First, the distance of its last two versions times √(ended
-    jobs) is at least `threshold`. Second, the number of ended jobs has doubled: hard EM may have stopped at a distance
-    of 0. Distance and convergence are those of `learning.learn`. A state keeps its number from one model to the next.
+    The first model is learned a week after the first event. If fewer jobs than states have ended by then, it is learned
+    on a later day. After that, the model is improved at most once a day, if more jobs have ended and one of two
+    conditions holds. First, the distance of its last two versions times √(ended jobs) is at least `threshold`. Second,
+    the number of ended jobs has doubled, because hard EM may have stopped at a distance of 0. Distance and convergence
+    are those of `learning.learn`. A state keeps its number from one model to the next.
 
     Memory is bounded by `history`, the weeks whose jobs are learned from. Jobs are counted by slice and bin in a table
     of fixed size. Nissimov 2007 learns from all jobs; on KTH the last four weeks give better predictions. A job that
@@ -113,8 +114,8 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     The point is that of `RunTimePrediction.of`. `observations` is the mean number of jobs behind a state, weighted by
     the probabilities of the states. A prediction takes O(open (bins + states²) + states running jobs), an end O(1), a
-    new slice O(bins + states²). Learning takes O(history states (bins + states)), which `MAX_LEARNED` limits to a few
-    milliseconds. A jump in time costs O(states²) for each skipped slice, at most for the slices of `history`.
+    new slice O(bins + states²). Learning takes O(history states (bins + states)), at most 0.4 s within `MAX_LEARNED`
+    (docs/cost.md). A jump in time costs O(states²) for each skipped slice, at most for the slices of `history`.
 
     >>> predictor = Hmm(HmmSettings(states=2))
     >>> for number in range(1000):  # half a day of short jobs, half a day of long ones

@@ -87,6 +87,8 @@ def estimate(
     return (mean + slope * off) * scale, error
 
 
+# The columns of `rules`, `sums` and `chains`, the row of an empty category, and the kinds of predictions.
+
 NONE = -1
 
 RELATIVE, PREDICTION, MAX_SAMPLES, MIN_SAMPLES, RUNNING, MAX_VALUE = range(6)

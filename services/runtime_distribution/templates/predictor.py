@@ -65,7 +65,7 @@ class TemplatesSettings(RememberingSettings):
         description="confidence of the prediction intervals; the estimate with the narrowest interval is used",
     )
     prior: float = Field(
-        2.0, ge=1e-9, le=1e6, description="weight of the histogram of all jobs in that of a category, in pseudo-counts"
+        2.0, ge=1e-9, le=1e6, description="weight of the histogram of all jobs beside a category's, in pseudo-counts"
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
 
@@ -120,7 +120,7 @@ class Templates(WindowedPredictor):
     Each template puts a job into one category, by the characteristics that its jobs share. The estimate of a category
     is the mean of its run times, or a regression on the number of processors. Run times may count as shares of their
     requests. A template gives no estimate for a job that lacks one of its characteristics. The histogram is that of the
-    last jobs of the chosen category, mixed with some weight of all users' jobs.
+    last jobs of the chosen category, mixed with the histogram of all users' jobs.
 
     Memory is bounded by `history`. With k templates a prediction is O(k + SHOWN + bins), an end O(k).
 
@@ -146,7 +146,7 @@ class Templates(WindowedPredictor):
         self._free: list[int] = []  # rows of `sums` without a category
         self._rules = rules_of(templates, settings.history)
         self._slots = settings.history
-        self._jobs = np.zeros((0, 4), np.int64)  # grows with the chains up to that many slots
+        self._jobs = np.zeros((0, 4), np.int64)  # grows with `_chains`, up to `_slots`
         self._chains = np.empty((len(templates), 3, 0), np.int64)
         self._sums = np.empty((0, len(EMPTY)), np.int64)
         self._confidence = settings.confidence

@@ -39,7 +39,7 @@ class Genes:
     whether the jobs of a category share it. Then there are five bits for each of `RANGES`. The number in the last four
     of them is taken modulo the number of values.
 
-    `running` is whether running jobs are predicted, too. If not, the setting `running` of a template has no effect.
+    `running` states whether running jobs are predicted, too. If not, the setting `running` of a template has no effect.
 
     >>> genes = Genes(["user", "request"])
     >>> genes.bits
@@ -152,7 +152,7 @@ Errors = Callable[[Sequence[Templates]], Sequence[float]]
 
 
 class Generation(NamedTuple):
-    """The best set of a generation. The search minimises `error`."""
+    """The best set of a generation, whose number counts from 1. The search minimises `error`."""
 
     number: int
     error: float

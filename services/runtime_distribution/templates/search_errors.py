@@ -143,7 +143,7 @@ class TemplateErrors:
         return estimates(self._events, self._categories(template), rules, self._jobs, self._history, self._quantiles)
 
     def points(self, estimates: Sequence[Floats]) -> Floats:
-        """Return each prediction from the estimates of a set. Without an estimate it is the request."""
+        """Return each prediction in seconds from the `estimates` of each template; without an estimate, the request."""
         values, reaches = np.array(estimates).transpose(1, 0, 2)
         narrowest = reaches.argmin(axis=0)[None]
         value, reach = (np.take_along_axis(array, narrowest, axis=0)[0] for array in (values, reaches))

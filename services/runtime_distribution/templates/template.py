@@ -52,7 +52,7 @@ work."""
 def power_of_two(value: int) -> int:
     """Return the value. Raise `ValueError` if it is not a power of two."""
     if value & (value - 1):
-        raise ValueError(f"{value} is not a power of two")
+        raise ValueError("expected a power of two, such as 1, 2, 4 or 8")
     return value
 
 
@@ -88,7 +88,7 @@ class Template(SpecSettings):
         "multiple of this many seconds",
     )
     history: Annotated[PowerOfTwo, Field(ge=2, le=65536)] | None = Field(
-        None, description="last ended jobs that a category keeps"
+        None, description="number of last ended jobs that a category keeps; by default all that are remembered"
     )
 
     @property
@@ -116,7 +116,7 @@ def template_of(text: str) -> Template:
     """Return the template that a SPEC describes.
 
     Raise `SettingsError` if the SPEC has an unknown name, key or characteristic, or a value out of range. The error
-    names it.
+    names the fault.
     """
     spec = parse(text)
     keys = [name for name in Template.model_fields if name != "prediction"]
@@ -179,13 +179,15 @@ def spelled_out(text: str) -> str:
         with Path(text).open("rb") as file:
             contents = file.read(MAX_TEMPLATE_FILE_SIZE + 1)
         if len(contents) > MAX_TEMPLATE_FILE_SIZE:
-            raise SettingsError(f"templates {name}: larger than {MAX_TEMPLATE_FILE_SIZE:,} bytes")
+            raise SettingsError(
+                f"templates {name}: larger than {MAX_TEMPLATE_FILE_SIZE:,} bytes; expected one template on each line"
+            )
         lines = [line.partition("#")[0].strip() for line in contents.decode("utf-8-sig").splitlines()]
     except OSError as error:
         hint = "expected a file, or templates such as mean(key=user)"
         raise SettingsError(f"templates {name}: cannot be read: {error.strerror}; {hint}") from None
     except UnicodeDecodeError:
-        raise SettingsError(f"templates {name}: expected a text in UTF-8") from None
+        raise SettingsError(f"templates {name}: not in UTF-8; expected a text with one template on each line") from None
     except ValueError as error:  # a name that no file can have
         raise SettingsError(f"templates {name}: {error}") from None
 

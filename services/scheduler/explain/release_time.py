@@ -46,7 +46,7 @@ def share_until(masses: Masses, seconds: float) -> float:
 
 
 def ended_by(masses: Masses | None, elapsed: float, limit: float, seconds: float) -> float | None:
-    """Return the probability that a job has ended after `seconds`, given that it has run for `elapsed` seconds.
+    """Return the probability that a job ends within `seconds` of its start, given that it has run for `elapsed`.
 
     The job ends at its limit at the latest. Before the limit, the result is None if the job has no distribution or has
     outlived it. O(bins).

@@ -45,7 +45,11 @@ class Explaining(Scheduler):
     """Whether the handler follows published decisions. If so, it lacks the state of the policy."""
 
     def explain(self, job_number: int, run: str, sequence: int, *, brief: bool = False) -> Explanation | None:
-        """Return the state of a job and the reasons for it; None if the job is unknown."""
+        """Return the state of a job and the reasons for it; None if the job is unknown.
+
+        The explanation states `run` and `sequence` as passed. If it is `brief`, no pass is run, and the running jobs
+        that must end and other requests are left out.
+        """
         reason = self._stands(job_number, brief=brief)
         return None if reason is None else self._explanation(job_number, run, sequence, reason)
 
@@ -72,10 +76,11 @@ class Explaining(Scheduler):
     def waiting_jobs(
         self, wanted: Callable[[JobSubmitted], bool] = lambda _: True
     ) -> Iterator[tuple[JobSubmitted, Explanation]]:
-        """Yield each wanted waiting job with a brief explanation. Its fields equal those of `explain`.
+        """Yield each wanted waiting job with a brief explanation, whose `run` is empty and `sequence` is 0.
 
-        A pass of each pool's policy is run once, unless the state of the policy is unknown. O(queue log queue +
-        running log running) for each pool and each size of jobs.
+        The other fields that it has equal those of a full explanation by `explain`. A pass of each pool's policy is run
+        once, unless the state of the policy is unknown. O(queue log queue + running log running) for each pool and each
+        size of jobs.
         """
         known: dict[PoolScheduler, PoolAnswers] = {}
         for number, job in self.jobs.waiting.items():
@@ -84,7 +89,7 @@ class Explaining(Scheduler):
                 yield job, self._explanation(number, "", 0, reason)
 
     def running_jobs(self) -> Iterator[tuple[RunningJob, int | None, bool]]:
-        """Yield each running job, its expected end in the policy's plan, and whether it is earlier than the limit.
+        """Yield each running job, its expected end by the policy's plan in seconds, and whether its limit is later.
 
         The expected end of a suspended job is None, as is that of a job without a prediction and a limit.
         """

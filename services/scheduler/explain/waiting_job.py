@@ -23,22 +23,25 @@ from shadowtime.shared.messages import MAX_NAMED_JOBS, Ahead, Refused, Shadow, c
 
 @dataclass
 class ServiceOrder:
-    """The waiting jobs of a pool, as rows in the order of service. Jobs whose start is decided count as running."""
+    """The waiting jobs of a pool in the order of service. Jobs whose start is decided count as running."""
 
     rows: Integers
+    """Rows of the waiting jobs in the queue."""
     known: bool
     """Whether the policy serves in this order. If not, the jobs are in order of arrival."""
     idle: Integers
+    """Free amount of each resource."""
     busy: PassState
+    """The running jobs."""
     heads: int
     """Number of jobs, from the first on, that fit together into the free resources. A pass would start them."""
     job_numbers: Integers
     first: int | None
-    """Number of the job that starts once it fits: the first that does not fit now; None if unknown."""
+    """Number of the job that starts once it fits: the first that does not fit now. None if all fit, or if unknown."""
 
     @cached_property
     def places(self) -> dict[int, int]:
-        """The place of each waiting job, by its number."""
+        """The place of each waiting job in the order of service, from 0, by its number."""
         return {number: at for at, number in enumerate(self.job_numbers.tolist())}
 
     @cached_property
@@ -48,7 +51,7 @@ class ServiceOrder:
         return sums
 
     def fits_at(self, size: Integers) -> int | None:
-        """Return when a job of this size fits by the expected ends of running jobs; None if never."""
+        """Return the time in seconds at which this size fits by the expected ends of running jobs; None if never."""
         key = tuple(size.tolist())
         if key not in self._fits:
             self._fits[key] = self.busy.fits_at(size, self.idle)
@@ -60,15 +63,17 @@ class ServiceOrder:
 
     @cached_property
     def shadows(self) -> dict[int, tuple[int, int]]:
-        """The shadow time and the extra processors of the heads that were asked for, by row."""
+        """The shadow time and the extra processors of each head so far, by its row in the queue."""
         return {}
 
 
 class RoomAhead(NamedTuple):
-    """When a waiting job fits by the expected ends of running jobs, None if never; and whether it then starts."""
+    """The first possible start of a waiting job."""
 
     fits_at: int | None
+    """Time in seconds at which the job fits by the expected ends of running jobs; None if never."""
     goes_first: bool
+    """Whether the job starts once it fits (`ServiceOrder.first`)."""
 
 
 def line_of(pool: PoolScheduler, now: int, passes: DecisionHistory) -> ServiceOrder:

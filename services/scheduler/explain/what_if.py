@@ -31,6 +31,8 @@ class WhatIf:
         The pool. All starts that it has decided must have been applied.
     opened
         The `ClusterOpened` of the run for this pool, as `handler.alone` returns it.
+    now
+        Time of the passes in seconds.
     """
 
     def __init__(self, pool: PoolScheduler, opened: ClusterOpened, now: int) -> None:

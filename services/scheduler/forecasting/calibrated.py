@@ -55,9 +55,10 @@ class CalibratedStarts:
     """Shifts of the logarithms of quantiles, learned online, and the forecasts of the waiting jobs.
 
     A wait above the shifted quantile moves the shift up by `STEP` times the level of the quantile. Any other wait moves
-    the shift down by `STEP` times (1 - level). Over time, the share of waits within the quantile equals its level. A
-    quantile is known to be too low as soon as a job has waited for longer. Forecasts with equal quantiles have separate
-    shifts. If a job starts at once, a shifted quantile of 0 seconds is not moved.
+    the shift down by `STEP` times (1 - level). A quantile is known to be too low as soon as a job has waited for
+    longer. Over time, the share of waits within the quantile equals its level. This holds for quantiles with the shift
+    of the time at which the outcome is known. Forecasts whose quantiles are all equal have separate shifts. If a job
+    starts at once, a shifted quantile of 0 seconds is not moved.
 
     O(waiting jobs * levels) for each forecast, O(levels) for each start; memory O(waiting jobs).
 
@@ -76,7 +77,10 @@ class CalibratedStarts:
         self._forecasts = NumberedRows(OPEN + COUNT)
 
     def tell(self, job_number: int, now: int, within: Within) -> Within:
-        """Return the calibrated quantiles of a submitted job, and keep its forecast to learn from its wait."""
+        """Return the calibrated quantiles of a submitted job, and keep its forecast to learn from its wait.
+
+        If `within` is empty, so is the result, and nothing is kept.
+        """
         count_missed(float(now), self._forecasts.table, self.shifts, SHARES)
         if not within:
             return within

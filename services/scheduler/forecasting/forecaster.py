@@ -31,12 +31,13 @@ NONE: Integers = np.array([], dtype=np.int64)
 
 
 class SchedulerState(NamedTuple):
-    """Everything that the scheduler knows when a job is submitted."""
+    """Everything that the scheduler knows when a job is submitted. `now` is in seconds."""
 
     now: int
     queue: Queue
     running: Running
     free: int
+    """Number of free processors."""
 
 
 class Valid(NamedTuple):

@@ -49,6 +49,8 @@ def run_until_start(
     running, runs
         Table of `runs` running jobs: processors, their three planned times, start, forecast end, which is after now.
         The table has space for all waiting jobs. Changed in place.
+    corrections
+        As in `RunningJobs`.
     reserve
         Whether every job gets a reservation (`all-reserve`), or only the head (`easy`).
     most

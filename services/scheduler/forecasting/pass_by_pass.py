@@ -38,11 +38,11 @@ class Backfilling(Protocol):
     """Whether the policy plans with requests instead of predictions."""
 
     def order(self, now: int, queue: Queue) -> Integers:
-        """Return the rank of each waiting job as a candidate."""
+        """Return the rank of each waiting job as a candidate; the smallest is tried first."""
         ...
 
     def rows(self, now: int, queue: Queue) -> Integers | None:
-        """Return the rows of the queue in the order in which they are served; None: as submitted."""
+        """Return the rows of the queue in the order in which they are served; None stands for order of submission."""
         ...
 
 
@@ -146,7 +146,7 @@ class EasyInOrder:
         return np.arange(len(queue)) if self.ordering.as_submitted else self.ordering.ranks(now, queue)
 
     def rows(self, now: int, queue: Queue) -> Integers | None:
-        """Return the rows of the queue in the order in which they are served; None: as submitted."""
+        """Return the rows of the queue in the order in which they are served; None stands for order of submission."""
         return None if self.ordering.as_submitted else self.ordering.rows(now, queue)
 
 

@@ -40,10 +40,12 @@ def starts_in_futures(
 
     Parameters
     ----------
-    waiting, running
+    now, free, target, waiting, running, corrections, reserve
         As for `run_until_start`.
     run_times, ends
         Run times of the waiting jobs and ends of the running jobs in each future, shape (futures, jobs).
+    most
+        Maximum number of steps of one future.
     """
     futures, waits, runs = len(run_times), waiting.shape[1], running.shape[1]
     starts = np.empty(futures, dtype=np.int64)
@@ -91,10 +93,7 @@ class SampledFutures:
         self.key = key
 
     def starts(self, state: SchedulerState, row: int) -> Integers:
-        """Return the start of the job in this row of the queue in each future, in seconds, shape (SAMPLES,).
-
-        A start is `BEYOND` or later if the job never starts, and `TOO_FAR` if the forecast takes too many steps.
-        """
+        """Return the start of the job in this row in each future, shape (SAMPLES,), each as in `RunAhead.start`."""
         now, queue, running, free = state
         drawn = self.drawn(state)
         waiting, served = self.ahead.waiting(now, queue, running), self.ahead.policy.rows(now, queue)

@@ -49,10 +49,11 @@ def carried(reservations: IntegerTable, job_numbers: Integers, submit_times: Int
 def settled(
     now: int, reservations: IntegerTable, starts: Integers, shapes: Integers, order: Integers, sizes: IntegerCube
 ) -> tuple[Integers, Integers, Integers]:
-    """Write a plan into the reservations. Return the jobs that start now or later, and the need of those now.
+    """Write a plan into the reservations. Return the jobs that start now, the other planned jobs, and a total need.
 
-    Jobs are indices of columns of `reservations`, returned in the given order. The need is the total amount of each
-    resource for the jobs that start now. `starts` and `shapes` are results of `plan`, `sizes` is its argument. O(jobs).
+    The other planned jobs start later, or never fit. Both are indices of columns of `reservations`, in the given order.
+    The need is the total amount of each resource for the jobs that start now. `starts` and `shapes` are results of
+    `plan`, `sizes` is its argument. O(jobs).
 
     >>> reservations = np.array([[1, 2], [0, 7], [-1, 50], [-1, 60], [0, 0]])
     >>> shapes, order, sizes = np.zeros(2, int), np.arange(2), np.array([[[4], [3]]])
@@ -80,7 +81,7 @@ def settled(
 
 
 class PlannedStarts(NamedTuple):
-    """The result of `plan`. Its docstring describes the fields."""
+    """The result of `plan`, whose docstring describes the fields."""
 
     starts: Integers
     shapes: Integers
@@ -115,8 +116,10 @@ def plan(
 
     Parameters
     ----------
-    idle, running_sizes
-        Free amount of each resource, and the amounts that each running job holds, shape (jobs, resources).
+    now, idle
+        The time in seconds, and the free amount of each resource.
+    running_sizes, running_ends
+        The amounts that each running job holds, shape (jobs, resources), and its expected end in seconds.
     sizes, run_times
         Sizes of each waiting job in each shape, shape (shapes, jobs, resources), and its run times in seconds, shape
         (shapes, jobs). A size of 0 processors means that the job does not have this shape.
@@ -127,11 +130,14 @@ def plan(
     keep
         Whether promises are kept at all. If not, planning stops once no idle processor is left, since the plan does not
         outlast the pass.
+    most
+        Limit of the work, in steps over the profile.
 
     Returns
     -------
     starts, shapes
-        Planned start of each waiting job in seconds, `UNPLANNED` or `FOREVER` if it has none; and its planned shape.
+        Planned start of each waiting job in seconds, and its planned shape. The start is `FOREVER` if the job never
+        fits, and `UNPLANNED` if it was not planned.
     times, free, steps
         The profile after the plan, with space to take out and put back each waiting job twice more.
     left

@@ -127,7 +127,7 @@ def walk(
     sizes, kinds = processors.copy(), len(candidates)
     at, by, mass = np.empty_like(times), np.empty_like(jobs), np.empty_like(probabilities)
     steps = 0
-    for k in range(len(times)):  # certain terminations of one instant are one step
+    for k in range(len(times)):
         if steps > 0 and probabilities[k] >= CERTAIN and mass[steps - 1] >= CERTAIN and at[steps - 1] == times[k]:
             sizes[by[steps - 1]] += sizes[jobs[k]]
         else:

@@ -91,10 +91,11 @@ def main_pass(outlook: Outlook, queue: Sequence[BackfillCandidate], depth: int) 
 
 
 class Bounds(NamedTuple):
-    """Limits of a backfill pass: window and resolution in seconds, and the most jobs to test and to start.
+    """Limits of a backfill pass: window and resolution in seconds, and numbers of jobs.
 
-    The value 0 means no limit for `of_user`, `of_partition` and `starts`. Steps of the resolution are aligned to Unix
-    time, in which second 0 is `unix_start`.
+    The first `tests` jobs of the queue of all pools are tested, at most `of_user` of each user and `of_partition` of
+    each partition. At most `starts` jobs start. The value 0 means no limit for these three. Steps of the resolution are
+    aligned to Unix time, in which second 0 is `unix_start`.
     """
 
     window: int

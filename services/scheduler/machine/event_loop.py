@@ -30,7 +30,8 @@ processors, the numbers of waiting and of running jobs."""
 class Machines(NamedTuple):
     """State of the machines, shape (members, …): counters, waiting jobs, work that overtook them, running jobs.
 
-    `starts` and `ends` are the times of each job, shape (members, jobs), -1 until they are known.
+    `waiting` and `running` have indices of jobs; the counters state how many are in use. `starts` and `ends` are the
+    times of each job, shape (members, jobs), -1 until they are known.
     """
 
     counters: IntegerTable
@@ -71,9 +72,9 @@ def end_of(job: int, known: KnownTables, start: int) -> int:
 
 @kernel
 def next_time(now: int, known: KnownTables, running: Integers, starts: Integers, next_arrival: int) -> int:
-    """Return the time of the next event on a machine; `BEYOND` if it is not known at `now`. O(running).
+    """Return the time of the next event on a machine; `BEYOND` if there is none, or it is not known at `now`.
 
-    `next_arrival` is the time of the next arrival, change of capacity or withdrawal.
+    `next_arrival` is the time of the next arrival, change of capacity or withdrawal. O(running).
     """
     time, horizon = next_arrival, now
     for job in running:

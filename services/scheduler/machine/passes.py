@@ -30,9 +30,9 @@ AS_SUBMITTED, AS_QUEUE = -1, -2
 class KnownTables(NamedTuple):
     """Known facts about the first `jobs` jobs of each array, in order of submission.
 
-    The tables have a row for each variant of planned times and for each order. `run_times` is -1 for a job that has not
-    ended in the run itself. `started` is its start in the run, -1 if it has not started.
-    `withdrawn` is the time at which it was withdrawn from the queue of the run, -1 if it was not.
+    `planned_times` has a row for each variant of planned times, `bases` a row for each order. `run_times` is -1 for a
+    job that has not ended in the run itself. `started` is the start of a job in the run, -1 if it has not started.
+    `withdrawn` is the time at which a job was withdrawn from the queue of the run, -1 if it was not.
     """
 
     jobs: int
@@ -129,7 +129,7 @@ def in_order(member: int, members: MemberArrays, known: KnownTables, state: Pass
 
 @kernel
 def candidates_in_order(member: int, members: MemberArrays, known: KnownTables, state: PassColumns) -> Integers:
-    """Return the places of the waiting jobs in the order of candidates, which is not the order of the queue."""
+    """Return the places of the waiting jobs in the order of candidates. This must not be the order of the queue."""
     kind, basis = members.candidate_kinds[member], members.candidate_bases[member]
     return np.argsort(keys_of(kind, basis, members.candidate_weights[member], known, state), kind="mergesort")
 

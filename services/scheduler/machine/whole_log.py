@@ -97,7 +97,7 @@ def machine_policy(policy: Policy, opened: ClusterOpened) -> MachinePolicy | Non
         return None
     try:
         return _configured(passes, settings, orders, on_requests=on_requests, weight=weight, taus=taus, opened=opened)
-    except ValueError:  # the order has no compiled form
+    except ValueError:  # an order has no compiled form, or is that of a plug-in
         return None
 
 

@@ -17,8 +17,8 @@ class WaitingColumns(NamedTuple):
     now: int
     queue: Queue
     by: TimesBy
-    """Run times by which jobs are ordered: requests, predicted points, means of predicted distributions, or `plan`.
-    `plan` is the run times that policies plan with: points in whole seconds, requests if nothing is predicted."""
+    """Run times by which jobs are ordered: requests, predicted points, means of distributions (`expected`), or those
+    that policies plan with (`plan`): points in whole seconds, or the request of a job without a prediction."""
     measures: RunTimeMeasures
     chance: int = 0
     """Key of the seeded random numbers. Each number also depends on the job."""

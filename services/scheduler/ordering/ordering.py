@@ -50,7 +50,7 @@ class Ordering:
         self.chance = key_of(opened.seed, opened.cluster)
 
     def rows(self, now: int, queue: Queue) -> Integers:
-        """Return the rows of the queue in the order in which they are served."""
+        """Return the rows of the queue in order of service. Jobs that have waited longer than `threshold` are first."""
         if self.as_submitted:
             return np.arange(len(queue))
         values = self.keys(self.key, now, queue)

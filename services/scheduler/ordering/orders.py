@@ -75,7 +75,7 @@ def exp(jobs: WaitingColumns) -> Floats:
 
 
 def wfp3(jobs: WaitingColumns) -> Floats:
-    """Largest (w / p)³ · q first: long waits, short requests, large sizes (Tang 2013, section 6.1, equation 5)."""
+    """Largest (w / p)³ · q first: long waits, short run times, large sizes (Tang 2013, section 6.1, equation 5)."""
     ratio = jobs.waits / jobs.run_times
     return -(ratio * ratio * ratio * jobs.processors)
 
@@ -129,7 +129,7 @@ def drawn_priority(jobs: WaitingColumns) -> Floats:
 
 
 def random(jobs: WaitingColumns) -> Floats:
-    """Largest R first: a random number in [0, 1), drawn anew at each pass (Perković 2000, section 3)."""
+    """Largest R first: a random number in [0, 1), drawn anew for each second (Perković 2000, section 3)."""
     return -jobs.drawn(anew=True)
 
 

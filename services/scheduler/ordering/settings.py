@@ -72,8 +72,8 @@ def require_forecast(forecast: Forecast, orders: Sequence[str], info: Validation
     """
     queue = info.data.get("queue", "fcfs")
     if forecast and queue not in orders:
-        known = "order of arrival" if orders == AS_SUBMITTED else "order of arrival or of priority"
-        raise ValueError(f"a forecast needs the queue in {known}, found queue={queue}")
+        known = "queue=fcfs" if orders == AS_SUBMITTED else "queue=fcfs or queue=priority"
+        raise ValueError(f"a forecast needs {known}; found queue={queue}")
 
 
 class OrderedPlanSettings(PlanSettings, OrderedSettings):

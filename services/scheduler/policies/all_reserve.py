@@ -37,12 +37,12 @@ class AllReserveSettings(OrderedPlanSettings):
     def _all_as_submitted(cls, forecast: Forecast, info: ValidationInfo) -> Forecast:
         candidates = info.data.get("candidates", AS_QUEUE)
         if forecast and candidates != AS_QUEUE:
-            raise ValueError(f"a forecast needs candidates={AS_QUEUE}, found candidates={candidates}")
+            raise ValueError(f"a forecast needs candidates={AS_QUEUE}; found candidates={candidates}")
         return forecast
 
 
 class AllReserve(Policy):
-    """Start every job that does not delay the reservation of a job ahead of it.
+    """Start every job whose start does not delay the reservation of a job ahead of it.
 
     Each pass plans the whole queue anew, in order of arrival or in another of the `orders`. A reservation only prevents
     later jobs from delaying its job, which may start sooner. O(queue * (queue + running)) per pass, but at most
@@ -75,7 +75,7 @@ class AllReserve(Policy):
         return SampledFutures(PassByPass(self, reserve=True), self.ordering.chance)
 
     def order(self, now: int, queue: Queue) -> Integers:
-        """Return the position of each waiting job in order of arrival, for forward simulations. `served` decides."""
+        """Return the position of each waiting job in order of arrival, for forward simulations. Passes use `served`."""
         return as_submitted(queue)
 
     def rows(self, now: int, queue: Queue) -> None:
@@ -86,7 +86,7 @@ class AllReserve(Policy):
         return self.ordering.in_turn(now, queue, idle)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
-        """Return the starts of one pass, in the order of planning."""
+        """Return the starts of one pass, in the order of planning, then a `CutShort` if the limit was reached."""
         if free <= 0 or not len(queue):
             return []
         idle = running.free(free)

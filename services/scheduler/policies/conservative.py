@@ -147,7 +147,7 @@ class Conservative(Policy):
         return self.ordering.in_turn(now, queue, idle)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
-        """Return the starts of one pass, in order of planning, then the trials in holes of the plan."""
+        """Return the starts in order of planning, the trials in holes of the plan, and a `CutShort` if work is left."""
         if not len(queue):
             self.freed = False
             return []

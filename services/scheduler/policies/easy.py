@@ -111,8 +111,8 @@ class Easy(InOrder, Policy):
     def order(self, now: int, queue: Queue) -> Integers:
         """Return the rank of each waiting job as a candidate, an array in the order of the queue's rows.
 
-        An override is called at each pass that looks for candidates. Ranks are whole numbers, and the smallest is tried
-        first. The head of the queue depends on `rows`, not on ranks.
+        An override is called at each pass for which the smallest job fits. Ranks are whole numbers, and the smallest is
+        tried first. The head of the queue depends on `rows`, not on ranks.
 
         >>> class LongestFirst(Easy):
         ...     name = "longest-first"
@@ -211,7 +211,7 @@ class WfpSettings(OrderedSettings):
 
 
 class Wfp(Easy):
-    """EASY over a queue that is sorted anew at each pass: long waits, short requests and large sizes first.
+    """EASY over a queue that is sorted anew at each pass: long waits, short run times and large sizes first.
 
     An alias of `easy:queue=wfp3`.
 

@@ -131,8 +131,9 @@ class Guarded(Policy):
 
     The guards `threshold` and `overtaken` put jobs first, in order of arrival. A job goes first once it has waited for
     longer than `threshold`, or once more work than `overtaken` has overtaken it. The guard `patience` protects the job
-    that has waited longest: this job must find room `patience` seconds after its submission. A job whose request
-    reaches beyond this time starts only on processors that are left beside the longest-waiting job.
+    that has waited longest: by the requests of running jobs, it is planned to start as soon as it fits from `patience`
+    seconds after its submission on. A job whose request reaches beyond this start needs processors that are left beside
+    the longest-waiting job.
 
     Running jobs are planned with their requests, candidates with their predictions. Once the head has waited for longer
     than `threshold`, candidates are planned with their requests, too. O(queue log queue + running log running) per

@@ -83,7 +83,7 @@ def worthwhile(hole: int, saved: int, ran: int, request: int, masses: Floats, ed
     hole
         Time from now on for which the processors of the job stay free in the plan.
     saved
-        Wait until the planned start of the job.
+        Expected wait of the job without the trial.
     ran, request
         Longest earlier trial that was too short, and requested time. The distribution is conditioned on them.
     masses, edges
@@ -178,7 +178,7 @@ class Trials:
 
     @staticmethod
     def least(known: TrialJob, run_time: int, share: float) -> int:
-        """Return the shortest hole for a speculative run of a job, in seconds."""
+        """Return the shortest hole for a trial in seconds: `share` of `run_time`, or `next_time` after another one."""
         return next_time(known.last, run_time) if known.last else max(int(share * run_time), 1)
 
     def decided(self, number: int, attempt: SpeculativeRun, place: Suspended | None) -> None:

@@ -112,7 +112,7 @@ class AcceptanceRule(NamedTuple):
     """The rule by which a candidate may start.
 
     A candidate may start if its `measure` (index in `MEASURES`), rounded to six digits, is below `tau`, and its exact
-    probability is at most `most`. `weights` are those of `recalibrated`. Row 1 is for candidates with a measure below
+    probability is at most `most`. `weights` are those of `recalibrated`: row 1 for candidates with a measure below
     `tau`, row 0 for all others. Without rows, nothing is recalibrated. With `weigh`, both tests use the recalibrated
     probability: the measure is multiplied by the ratio of the recalibrated to the exact probability.
     """

@@ -54,7 +54,7 @@ def delay_of(
 
 
 def walk_over(needed: int, running: Sequence[tuple[int, Mapping[float, float]]], candidates: Sequence[int]) -> Walk:
-    """Return the walk over running jobs given as (processors, probability by time of termination)."""
+    """Return the walk over running jobs, given as for `delay_probability`, for these sizes of candidates."""
     events = [(time, job, p) for job, (_, ends) in enumerate(running) for time, p in sorted(ends.items()) if p > 0]
     ordered = by_time(
         np.array([time for time, _, _ in events], dtype=np.float64),
@@ -81,8 +81,8 @@ def delay_probability(
     candidate
         The same for the candidate.
 
-    Raise `ValueError` if `needed` is below 1, a time is not a number, or a job has no processors. Also if a probability
-    is negative, or the probabilities of a job do not add up to 1.
+    Raise `ValueError` if `needed` is below 1, or if a job has no processors or invalid ends. No time may be NaN, no
+    probability negative, and the probabilities of a job must add up to 1.
 
     >>> running = [(2, {10: 0.5, 40: 0.5}), (3, {20: 0.25, 50: 0.75}), (4, {30: 0.2, 60: 0.8})]
     >>> round(delay_probability(2, running, (2, {15: 0.5, 35: 0.3, 70: 0.2})), 6)

@@ -25,8 +25,8 @@ class HeadGuard:
         self.risk_spent: dict[int, float] = {}
         """Probability so far that a job has been delayed, by job number, for each waiting job that was head."""
         self.promises: dict[int, int] = {}
-        """Promised start by job number: the shadow time by requested times when a candidate first fitted ahead of
-        it."""
+        """Promised start of each head in seconds, by job number. It is the shadow time by requested times at the first
+        pass with a candidate that fitted."""
         self.submit_times: dict[int, int] = {}
         """Submit times of the waiting jobs, by job number."""
         self.longest_wait = 0

@@ -78,7 +78,7 @@ class PassState:
         return np.ascontiguousarray(self.sizes[:, 0])
 
     def fits_at(self, needed: Integers, idle: Integers) -> int | None:
-        """Return when enough running jobs are expected to have ended, now at the earliest; None if never.
+        """Return the first time from now on, in seconds, at which `needed` is expected to be free; None if never.
 
         `needed` and `idle` are amounts of each resource, in the order of `Running.free`. O(running log running).
         """

@@ -3,7 +3,7 @@
 The stated probability of a candidate is a beta calibration of its raw probability p. The log-odds of the stated
 probability are `a + b * log(p) - c * log(1 - p)`. Each bin of the calibrated probabilities has a shift, which is added
 to the log-odds. The terms and the shifts are learned online. Candidates that pass the criterion of the policy are
-learned separately from the others. They are selected for a low raw probability, which is too low on average.
+learned separately from the others: they are selected for a low raw probability, so it is too low on average.
 
 Learning begins with `a`, `b`, `c` of 0, 1, 1 and no shifts: the stated probability is p itself. Newton's method with
 forgetting updates `a`, `b` and `c`. A shift moves by a constant step for each unit of error of the stated probability.
@@ -68,7 +68,7 @@ def logistic(log_odds: float) -> float:
 
 @kernel
 def bin_of(probability: float) -> int:
-    """Return the bin that a probability lies in."""
+    """Return the bin, 0 to BINS - 1, that contains a probability."""
     return min(int(probability * BINS), BINS - 1)
 
 

@@ -140,6 +140,7 @@ class Slurm(Policy):
         self.weighs = any(getattr(settings, name) for name in SlurmSettings.model_fields if name.startswith("weight_"))
         """Whether any weight is above 0. If not, priorities never change."""
         self.held: list[tuple[int, int, int]] = []
+        """Beginning, end and processors of each reservation in this pool, times in seconds."""
         self.chance = 0
         self.edges: list[int] = []
         """Times at which reservations begin or end, in seconds."""

@@ -29,7 +29,7 @@ WAITING, RUNNING, STANDING = range(3)
 
 @dataclass(slots=True)
 class KnownJob:
-    """A job in the system, of any pool."""
+    """A job in the system, of any pool. It waits from `since` on, and its request is `limit`; both in seconds."""
 
     user: int
     account: int

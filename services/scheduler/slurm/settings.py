@@ -46,10 +46,11 @@ def inline(text: str) -> str:
         with Path(text).open("rb") as file:
             contents = file.read(MAX_SIZE + 1)
         if len(contents) > MAX_SIZE:
-            raise SettingsError(f"site {name}: larger than {MAX_SIZE:,} bytes")
+            raise SettingsError(f"site {name}: larger than {MAX_SIZE:,} bytes; expected one key on each line")
         return spelled(tomllib.loads(contents.decode("utf-8-sig")))
     except OSError as error:
-        raise SettingsError(f"site {name}: cannot be read: {error.strerror}") from None
+        hint = "expected a file as `shadowtime slurm-site` writes it"
+        raise SettingsError(f"site {name}: cannot be read: {error.strerror}; {hint}") from None
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, UnicodeDecodeError, a name that no file can have
         raise SettingsError(f"site {name}: {truncate(str(error))}") from None
 
@@ -72,12 +73,17 @@ def spelled(keys: dict[str, object]) -> str:
         if isinstance(value, list):
             rows = [row for row in value if isinstance(row, list)]
             if len(rows) < len(value):
-                raise ValueError(f"{key}: expected a list of rows, each of them a list, such as [[1, 0, 1000]]")
+                raise ValueError(
+                    f"{key}: expected a list of rows, each of them a list, such as [[1, 0, 1000]]; "
+                    f"found {quote(str(value))}"
+                )
             text = ";".join(":".join(map(as_text, row)) for row in rows) or "none"
         elif isinstance(value, bool | int | float | str):
             text = as_text(value)
         else:
-            raise ValueError(f"{key}: expected a number, a text, true, false or a list of rows")
+            raise ValueError(
+                f"{key}: expected a number, a text, true, false or a list of rows; found {quote(str(value))}"
+            )
 
         if not set(text).isdisjoint("(),= \n"):
             raise ValueError(
@@ -265,7 +271,7 @@ class SlurmSettings(PolicySettings):
             seen = set[int]()
             for account in rows:
                 if account.number in seen:
-                    raise ValueError(f"account {account.number} occurs twice")
+                    raise ValueError(f"account {account.number} occurs twice; expected one row for each account")
                 seen.add(account.number)
             known = seen | {0}
             parents = {association.number: association.parent for association in rows if association.number}

@@ -24,6 +24,7 @@ class Histograms:
 
     def __init__(self) -> None:
         self.masses = np.zeros((64, BINS))
+        """Probability of each bin, shape (slots, BINS)."""
         self.changes = np.zeros(64, dtype=np.int64)
         """Version of each slot, raised for each new histogram. Values derived from a histogram hold for one version."""
         self._free = list(range(64))  # a heap: the lowest slot is taken first, also after a restart

@@ -195,7 +195,10 @@ class JobTable:
 
     @property
     def predicted_time(self) -> Integers:
-        """Predicted run times in seconds, at least 1 and at most the request; the request without a prediction."""
+        """Predicted run times in seconds: at least 1, at most the request, and with `shorten` the adjusted request.
+
+        A job without a prediction has its request instead.
+        """
         return self.table[self._predicted, : self._size]
 
     @property
@@ -290,7 +293,10 @@ class Queue(JobTable):
 
     @property
     def order_time(self) -> Integers:
-        """Run times in seconds by which jobs are ordered: predictions; for a job without a prediction, its request."""
+        """Run times in seconds by which jobs are ordered: predictions, or the request of a job without one.
+
+        They are at most the adjusted requests if the settings say so.
+        """
         return self.table[self._order_time, : self._size]
 
     @property

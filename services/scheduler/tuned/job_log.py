@@ -181,7 +181,7 @@ class JobLog:
             self.index = {number: at for number, at in self.index.items() if not lost[at]}
 
     def drop(self, gone: Flags) -> None:
-        """Drop the jobs marked in `gone`, which have ended in the run itself. The others move up."""
+        """Drop the jobs marked in `gone`, which have ended or left the queue in the run itself. The others move up."""
         places = np.cumsum(~gone) - 1
         left = int(places[-1]) + 1 if len(places) else 0
         for table in (self.facts, self.planned, self.numbers):

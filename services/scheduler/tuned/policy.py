@@ -65,9 +65,9 @@ class MemberComparison(NamedTuple):
 def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -> MemberComparison:
     """Return the results and the losses of the members. O(members * users).
 
-    The loss is the logarithm of the objective, plus `tail` times the logarithm of the sixteenth-power mean of the
-    waits. If the longest wait exceeds its guard, the logarithm of their ratio is added. The same holds for the worst
-    user.
+    All results are ratios to those of the first member. The loss is the logarithm of the objective, plus `tail` times
+    the logarithm of the sixteenth-power mean of the waits. If the longest wait exceeds its guard, the logarithm of
+    their ratio is added. The same holds for the worst user.
 
     For the parameters, see `add_results`.
     """

@@ -114,7 +114,8 @@ class TunedSettings(PolicySettings):
             for place, (part, value) in enumerate(zip(parts.split(BETWEEN), meant, strict=True)):
                 if value in meant[:place]:
                     raise ValueError(
-                        f"{key}={truncate(parts, QUOTED)}: {truncate(part, QUOTED)} equals an earlier value"
+                        f"{key}={truncate(parts, QUOTED)}: {truncate(part, QUOTED)} equals an earlier value; "
+                        "list each value once"
                     )
 
         return self

@@ -55,7 +55,7 @@ def add_results(
 ) -> Flags:
     """Add the results of the jobs that have ended on all machines; return a flag for each job.
 
-    The flag is True if the job has ended on all machines. Withdrawn jobs also have a flag, but add nothing. O(members *
+    The flag is True if the job has ended on all machines. This includes withdrawn jobs, which add nothing. O(members *
     jobs).
 
     Parameters

@@ -21,11 +21,13 @@ MOST = 20_000
 """Maximum number of stored arrivals."""
 
 UNLIMITED = 1 << 40
-"""The requested time of a job that made no request, in seconds."""
+"""Stands for the requested time in seconds of a job that requested none."""
 
 
 class Arrivals:
-    """The submissions of the last `WEEKS` + 1 weeks, at most `MOST` of them. O(1) amortised for each.
+    """The submissions of the last `WEEKS` + 1 weeks, at most `MOST` of them. `key` seeds the random numbers of `draw`.
+
+    O(1) amortised for each submission.
 
     >>> arrivals = Arrivals(key=1)
     >>> for hour in range(200):

@@ -71,17 +71,18 @@ class FutureSettings(HistorySettings):
 
 
 class SubmittedForecast(NamedTuple):
-    """Known facts about a job at submission.
-
-    The facts are the logarithm of the forecast wait, the mean logarithm of the user's waits, and the waits of jobs with
-    similar forecasts. With trees, they include the features of the job and the quantiles of the trees.
-    """
+    """Known facts about a job at submission. Logarithms are of waits + `NEAR`, in seconds."""
 
     forecast: float
+    """Logarithm of the median wait in the futures."""
     user: float
+    """Mean logarithm of the user's waits."""
     alike: Floats
+    """Waits of jobs with similar forecasts, in seconds, ascending."""
     row: Rows | None = None
+    """Features of the job; None without trees."""
     trees: Floats | None = None
+    """Logarithms of the quantiles of the trees; None before trees are grown."""
 
 
 class FuturesBound(Bounder):
@@ -129,7 +130,7 @@ class FuturesBound(Bounder):
         return self._bounds(x, self._asked(x), self._settings.quantile, self._settings.confidence)
 
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
-        """Return the bounds that a job would have now, in seconds, interpolated linearly between the levels."""
+        """Return the bounds that a job would have now, interpolated between levels; the same for any `confidence`."""
         return self._bounds(x, self._ask(x, now), quantile, confidence)
 
     def issued(self, grouping: str, queue: int | None) -> IssuedBounds | None:

@@ -109,7 +109,8 @@ class JudgedFutures:
         if quantiles is None:
             return at(observations=count, reason=f"not enough history: {count} of {MIN_WAITS} waits")
         if not least <= quantile <= most:
-            return at(observations=count, reason=f"quantiles are known from {least:g} to {most:g}")
+            reason = f"futures have quantiles from {least:g} to {most:g}, not {quantile:g}"
+            return at(observations=count, reason=reason)
         seconds = self._tracked.seconds(quantiles)
         within = tuple((level, int(bound)) for level, bound in zip(self._levels, seconds.tolist(), strict=True))
         bound = int(np.interp(quantile, self._levels, seconds))

@@ -143,13 +143,13 @@ class JobsThere:
         return np.stack((sizes, np.maximum(starts + limits, now + 1)))
 
     def run_times(self, draws: FloatTable) -> IntegerTable:
-        """Return a run time of each waiting job in each future, for draws in [0, 1), shape (futures, jobs)."""
+        """Return a run time in seconds for each of the `draws`, which are in [0, 1), shape (futures, waiting jobs)."""
         rows = _rows(self._waiting)
         limits = self._table[rows, REQUEST].astype(np.float64)
         return sampled_times(self._masses[rows], np.zeros(len(rows)), limits, limits, draws)
 
     def ends(self, now: int, draws: FloatTable) -> IntegerTable:
-        """Return the end of each running job in each future, in seconds, given the time that it has run."""
+        """Return an end in seconds of each running job in each future, given its elapsed time; see `run_times`."""
         rows = _rows(self._running)
         limits, starts = self._table[rows, LIMIT].astype(np.float64), self._table[rows, START]
         elapsed: Floats = (now - starts).astype(np.float64)

@@ -57,7 +57,7 @@ def described(
     - waiting jobs: number, processors, work by request, expected work, longest age, mean logarithm of age;
     - waiting jobs no larger than the job: number, work; waiting jobs with no longer request: number;
     - head of the queue: processors, request, age;
-    - running jobs: work by request, number;
+    - running jobs: remaining work by request, number;
     - time until the job's processors are free: by request, as expected;
     - the job: processors, request, expected run time, processors times request;
     - its user: number of waiting jobs, busy processors;

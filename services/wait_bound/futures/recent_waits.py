@@ -54,7 +54,7 @@ class RecentWaits:
         """Return the features of the recent waits as logarithms, and the recently arrived work; shape (OF_WAITS,).
 
         The first features are the means of all jobs, of the job's queue and of the job's size. Then come the median of
-        the last waits and the latest wait.
+        the last waits and the latest wait. The work is in processor seconds.
         """
         nothing = np.full(len(SPEEDS), UNKNOWN)
         means = [self._means.get(group, nothing) for group in self._groups(job)]

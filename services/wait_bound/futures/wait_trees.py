@@ -51,8 +51,8 @@ class WaitTrees:
     The trees are grown on the last `history` known waits, from `FEWEST` waits on, by the rule of `Regrowth`. Each event
     grows some of the new trees. The new trees replace the old ones once all of them are grown.
 
-    An event is O(1), but O(`CELLS`) while trees are grown. A prediction is O(levels · trees · leaves); memory is
-    bounded by `history` and by the jobs that wait.
+    An event is O(1), and while trees are grown O(`shared.distributions.boosted_trees.CELLS`). A prediction is
+    O(levels · trees · leaves). Memory is bounded by `history` and by the jobs that wait.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class WaitTrees:
         self._growth.begin_if_due(time, self._known.count)
 
     def _begin_growth(self, count: int, steps: int) -> Growth:
-        """Return the growth of new trees, after `steps` steps, on the history of the first `count` known waits."""
+        """Return new trees, grown by `steps` steps so far, on the last `history` of the first `count` known waits."""
         rows, waits = self._known.in_order(count)
         logs = np.log(waits[:, 0] + NEAR)
         fits = [Fit(logs, ROUNDS, {**QUANTILE, "alpha": level}) for level in self._levels]

@@ -37,10 +37,10 @@ def waits_each(settings: BoundSettings, queues: int) -> int:
 class BmbpBounds(Bounder):
     """Bound each wait by groupings of jobs, their ensemble and a conformal bound, for the queue and the cluster.
 
-    With probability `confidence`, at least the share `quantile` of the waits does not exceed the bound. With too little
-    history, the message has a reason instead of a bound. Memory is bounded by `history` for each grouping of the
-    cluster and of the first `MAX_QUEUES` queues, and by `MAX_WAITS` for all of them. A submission or a start costs as
-    much as in `QueueBounds`, for the cluster and for one queue.
+    With probability `confidence`, at least the share `quantile` of the waits does not exceed the bound; the conformal
+    bound has no confidence. With too little history, the message has a reason instead of a bound. Memory is bounded by
+    `history` for each grouping of the cluster and of the first `MAX_QUEUES` queues, and by `MAX_WAITS` for all of them.
+    A submission or a start costs as much as in `QueueBounds`, for the cluster and for one queue.
 
     >>> bounder = BmbpBounds(BoundSettings())
     >>> for number in range(100):
@@ -88,7 +88,7 @@ class BmbpBounds(Bounder):
         return tuple(ranges for scope in self._scopes(x) for ranges in scope.ranges())
 
     def issued(self, grouping: str, queue: int | None) -> IssuedBounds | None:
-        """Return the upper bounds of the waiting jobs in a grouping of a queue, or of the cluster; None without any."""
+        """Return the upper bounds of waiting jobs, as `QueueBounds.issued`; also None for a queue without bounds."""
         scope = self._cluster if queue is None else self._queues.get(queue)
         return None if scope is None else scope.issued(grouping)
 

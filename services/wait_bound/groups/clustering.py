@@ -25,9 +25,10 @@ def log_likelihood(count: int, total: float) -> float:
 
 @kernel
 def merge_order(counts: Integers, totals: Floats) -> Integers:
-    """Return the indices of clusters, in the order in which each is merged with the one above; shape (clusters - 1,).
+    """Return the indices of clusters, in the order in which each is merged with its higher neighbour.
 
-    The next pair of neighbours to be merged is the one that lowers the joint likelihood least; of equals, the lowest.
+    The shape is (clusters - 1,). The next pair of neighbours to be merged is the one that lowers the joint likelihood
+    least; of equals, the lowest.
     So the last k - 1 entries of the result are the upper ends of all but the last of k clusters.
 
     `counts` and `totals` have the number of waits and their sum for each cluster, lowest first; shape (clusters,).

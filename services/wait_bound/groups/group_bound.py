@@ -89,8 +89,9 @@ class WaitGroup:
 
 
 def bound(groups: list[WaitGroup], at: int, quantile: float, confidence: float) -> tuple[int | None, int]:
-    """Return the bound of group `at` (None if all groups together have too few) and the number of waits behind it.
+    """Return the bound of group `at` in seconds and the number of waits behind it.
 
+    The bound is None if all groups together have too few waits.
     A group with too few waits borrows the whole history of the next higher groups until there are enough. Then it
     borrows from the next lower groups (docs/algorithms.md#borrowed-history).
 
@@ -113,7 +114,7 @@ def bound(groups: list[WaitGroup], at: int, quantile: float, confidence: float) 
 
 
 def lower_bound(groups: list[WaitGroup], at: int, quantile: float, confidence: float) -> int | None:
-    """Return the bound of group `at` from below; None if all groups together have too few waits.
+    """Return the bound of group `at` from below, in seconds; None if all groups together have too few waits.
 
     It mirrors `bound`: a group borrows from the next lower groups first. So the bound is too low rather than too high.
 
@@ -130,7 +131,7 @@ def lower_bound(groups: list[WaitGroup], at: int, quantile: float, confidence: f
 
 
 def borrowed(groups: list[WaitGroup], at: int, need: int, *, upwards: bool = True) -> list[WaitHistory]:
-    """Return the history of a group, and the histories that it borrows to reach `need` waits, higher ones first."""
+    """Return the history of a group and those that it borrows to reach `need` waits, `upwards` or downwards first."""
     histories = [groups[at].history]
     count = len(histories[0])
     higher, lower = range(at + 1, len(groups)), range(at - 1, -1, -1)

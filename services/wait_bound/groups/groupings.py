@@ -32,7 +32,7 @@ def nodes(job: JobSubmitted) -> int:
 
 
 def rtime(job: JobSubmitted) -> int:
-    """Return the requested time in seconds."""
+    """Return the requested time in seconds, or `NO_REQUEST`."""
     return NO_REQUEST if job.requested_time is None else job.requested_time
 
 
@@ -101,7 +101,7 @@ class Grouping:
         Raise `TypeError` if the ranges of the grouping are fixed.
         """
         if self.cut is None:
-            raise TypeError(f"the ranges of grouping {self.name} are fixed")
+            raise TypeError(f"the ranges of grouping {self.name} are fixed; expected ranges that follow the waits")
         self.ends = self.cut(values, waits)
         of = np.searchsorted(self.ends, values)
         self.groups = [WaitGroup.replayed(self._most, self._keep, waits[of == at]) for at in range(len(self.ends) + 1)]

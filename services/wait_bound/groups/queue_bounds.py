@@ -74,7 +74,8 @@ class Ensemble:
     def chosen(self) -> int:
         """Return the index of the grouping to follow.
 
-        If no grouping holds its coverage, follow the one with the highest coverage.
+        Of the groupings that hold their coverage, it is the one with the least root mean square over-prediction. If
+        none holds its coverage, it is the one with the highest coverage.
         """
         least = (self._quantile - ROUNDING) * self._scored
         holding = [index for index, covered in enumerate(self._covered) if covered >= least]
@@ -286,7 +287,7 @@ class QueueBounds:
         )
 
     def issued(self, grouping: str) -> IssuedBounds | None:
-        """Return the upper bounds of the waiting jobs in a grouping; None if waits are bounded from below only."""
+        """Return the upper bounds of waiting jobs in a grouping; None if it is not published, or only from below."""
         settings = self._settings
         if grouping not in self._coverage or settings.published_side == "lower":
             return None

@@ -325,7 +325,7 @@ def test_tenths_are_tenths_whatever_kinds_say(kinds: str) -> None:
         ("experts+glass", "kinds=experts+glass: unknown kind 'glass'; known: "),
         ("last-two", "kinds=last-two: unknown kind 'last-two'; known: boosted, "),
         ("hmm+mixture", "kinds=hmm+mixture: unknown kind 'mixture'; known: "),
-        ("hmm+experts+hmm", "kinds=hmm+experts+hmm: hmm occurs twice"),
+        ("hmm+experts+hmm", "kinds=hmm+experts+hmm: hmm occurs twice; name each kind once"),
         ("hmm+", "kinds=hmm+: unknown kind ''"),
     ],
 )

@@ -226,7 +226,7 @@ def test_keys_of_a_template_have_one_order() -> None:
         ("mean(key=user+project)", ["'project'", "known: user, group, executable, queue, partition, request"]),
         ("median(key=user)", ["'median'", "known: mean, linear, inverse, logarithmic"]),
         ("mean(users=7)", ["'users'", "known keys: key, relative, processors, running, history"]),
-        ("mean(processors=3)", ["processors=3", "not a power of two"]),
+        ("mean(processors=3)", ["processors=3", "expected a power of two"]),
         ("mean(processors=1024)", ["processors=1024", "512"]),
         ("mean(history=1)", ["history=1", "2"]),
         (";", ["0 templates", "1 to 10"]),

@@ -258,7 +258,7 @@ def test_a_promise_holds_while_its_job_is_head_and_is_made_anew_after_another_wa
     [
         ("easy:queue=srff", "policy 'easy': queue=srff: unknown order; did you mean 'srf'[?] known: 1/L, BF, P, "),
         ("easy:order=R", "policy 'easy' has no key 'order'"),
-        ("easy:queue=srf,forecast=yes", "forecast=yes: a forecast needs the queue in order of arrival"),
+        ("easy:queue=srf,forecast=yes", "forecast=yes: a forecast needs queue=fcfs or queue=priority; found queue=srf"),
         ("all-reserve:candidates=spf,forecast=yes", "forecast=yes: a forecast needs candidates=queue"),
         ("easy:threshold=-1", "threshold=-1"),
         ("fcfs:queue=srf", "policy 'fcfs' has no key 'queue'"),

@@ -166,7 +166,9 @@ def test_a_bound_is_told_at_every_level_and_a_full_machine_has_a_longer_one() ->
     assert means[1] > means[3] > 3 * means[6]
 
 
-@pytest.mark.parametrize(("quantile", "reason"), [(0.01, "quantiles are known from 0.05 to 0.99"), (0.5, None)])
+@pytest.mark.parametrize(
+    ("quantile", "reason"), [(0.01, "futures have quantiles from 0.05 to 0.99, not 0.01"), (0.5, None)]
+)
 def test_quantiles_beyond_those_that_are_told(quantile: float, reason: str | None) -> None:
     bounder = FuturesBound(FutureSettings(futures=10))
     bounder.observe(OPENED)
