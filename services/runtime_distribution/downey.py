@@ -133,7 +133,7 @@ class DowneyRunTimes(WindowedPredictor):
         return RunTimePrediction(point=as_predicted(lifetime, x, elapsed), observations=len(logarithms))
 
     def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
-        """Return the prediction. It depends on the jobs of the queue, and changes with every second of a run."""
+        """Return the prediction. It depends on the ended jobs of the job's queue, and on each second that it runs."""
         return super().outlook(x, elapsed)._replace(until=elapsed + 1)
 
     def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:

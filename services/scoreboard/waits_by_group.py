@@ -44,7 +44,9 @@ class Owned(NamedTuple):
 
 
 class WaitsByGroup:
-    """Sums and histograms of the waits of ended jobs. Memory is bounded by the limits above.
+    """Sums of the waits of ended jobs by user and account, and histograms by size and partition.
+
+    Memory is bounded by `MAX_OWNERS` and `MAX_PARTITIONS`.
 
     >>> waits = WaitsByGroup()
     >>> waits.add(JobSubmitted(time=0, job_number=1, requested_processors=4, user_id=7), 90)

@@ -337,7 +337,8 @@ class WaitRanges(FrozenModel):
     Parameters
     ----------
     grouping, queue
-        Those of the bounds: `static` has the site's own ranges, `nodes` those that were found in the waits.
+        As in `WaitBound`. The grouping `static` has the fixed ranges of the setting `ends`, the grouping `nodes` has
+        ranges that are computed from the waits.
     ends
         Upper end of each range but the last, ascending.
     waits

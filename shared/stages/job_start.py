@@ -30,10 +30,11 @@ NOT_YET = -1
 
 
 class StartPredictions(NamedTuple):
-    """The predictions of a job's start, without those that do not exist. Waits are in seconds.
+    """The predictions of a job's start. A missing prediction is None or empty. Waits are in seconds.
 
     `forecast` is the forecast wait, and `futures` has its quantiles. `bounds` has the quantiles of the bound on the
-    wait; a single bound has one. `site` is the second of the log at which the site's scheduler expects the start.
+    wait: one pair if only one quantile is bounded. `site` is the second of the log at which the site's scheduler
+    expects the start.
     """
 
     forecast: int | None = None

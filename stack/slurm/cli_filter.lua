@@ -3,7 +3,7 @@
 -- Copy this file beside slurm.conf on the machines where users submit, and set `CliFilterPlugins=lua`. It runs in the
 -- client as the user. It changes no option, asks `shadowtime ask --serve`, and prints at most two lines on the standard
 -- error. It is silent if there is no answer within PATIENCE seconds, if the job cannot be described, or if the user has
--- SHADOWTIME_HINT=off. Whatever fails, the submission goes on.
+-- SHADOWTIME_HINT=off. An error in here does not stop the submission.
 
 local HOST, PORT = "127.0.0.1", 6090  -- an address in digits: looking up a name could take long
 local CLUSTER = "mine"                -- name of the cluster (shadowtime follow --cluster)

@@ -143,9 +143,7 @@ class Gate:
         if portal is not None:
             rule = portal.sees or self.access.sees
             if rule != "all" and user is None:
-                raise Unanswerable(
-                    422, "is missing; this portal sees jobs of one user a question: name the user", "user"
-                )
+                raise Unanswerable(422, "is missing; this portal must name the user whose jobs it may see", "user")
             return Viewer(rule, user)
         if self.access.login_header is None:
             if self.access.sees != "all":

@@ -81,7 +81,7 @@ class Answer(FrozenModel):
     )
     waiting: Count = Field(default=0, description="number of jobs that wait")
     ranges: tuple[WaitRanges, ...] = Field(
-        default=(), description="ranges of processors: those found in the waits, and the site's own"
+        default=(), description="ranges of processors: those computed from the waits, and the fixed ones"
     )
     log_age: Whole | None = Field(default=None, description=LOG_AGE)
 

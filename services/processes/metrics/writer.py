@@ -94,7 +94,7 @@ class MetricsWriter:
     Parameters
     ----------
     follower
-        The follower of the topic, as a member of the writers' group.
+        Follower of the topic `scores`, in the consumer group of the writers.
     session
         The HTTP client, with the URL of VictoriaMetrics as its base, and the credentials if there are any.
     """

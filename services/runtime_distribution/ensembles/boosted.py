@@ -277,5 +277,5 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
 
 
 def _start(outcomes: Floats | FloatTable) -> Any:
-    """Return the scores from which trees start: the logarithms of the outcomes' masses, which are at least `LEAST`."""
+    """Return the scores from which trees start: the logarithm of each outcome's mass, counted as at least `LEAST`."""
     return np.log(np.maximum(outcomes, LEAST))

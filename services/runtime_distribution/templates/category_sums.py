@@ -232,11 +232,12 @@ def surest(
     Returns
     -------
     tuple
-        The number of the template, or `NONE` if no category has enough jobs. Of equal intervals, the first wins. Then
-        the number of jobs behind the estimate, the estimate, and the half-width of its interval, both in seconds.
+        The number of the template, or `NONE` if no category gives a finite interval. Of equal intervals, the first
+        wins. Then the number of jobs behind the estimate, the estimate, and the half-width of its interval, both in
+        seconds.
 
-    O(templates). A template with `running` uses only the jobs that ran longer than the last multiple of it within
-    `elapsed`, which takes O(jobs of the category).
+    O(templates). If `elapsed` has reached `running` of a template, the template uses only the jobs that ran longer than
+    the largest multiple of `running` up to `elapsed`. This takes O(jobs of the category).
     """
     best, behind, value, reach = NONE, 0, 0.0, math.inf
     among = np.empty((1, sums.shape[1]), np.int64)

@@ -117,12 +117,13 @@ def _span(seconds: float) -> float:
 class Templates(WindowedPredictor):
     """Predict from the category of similar jobs that has the estimate with the narrowest prediction interval.
 
-    Each template puts a job into one category, by the characteristics that its jobs share. The estimate of a category
-    is the mean of its run times, or a regression on the number of processors. Run times may count as shares of their
-    requests. A template gives no estimate for a job that lacks one of its characteristics. The histogram is that of the
+    A template names characteristics. Jobs for which these are equal form a category. The estimate of a category is the
+    mean of its run times, or a regression on the number of processors. Run times may count as shares of their requests.
+    A template gives no estimate for a job that lacks one of its characteristics. The histogram is that of the
     last jobs of the chosen category, mixed with the histogram of all users' jobs.
 
-    Memory is bounded by `history`. With k templates a prediction is O(k + SHOWN + bins), an end O(k).
+    Memory is bounded by `history`. With k templates, a prediction at submission is O(k + SHOWN + bins), an end O(k).
+    The prediction of a running job adds O(jobs of the category) for each template with `running`.
 
     >>> predictor = Templates(TemplatesSettings(set="mean(key=user);mean"))
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)

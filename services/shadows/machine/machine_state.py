@@ -191,7 +191,7 @@ class MachineState:
         }
 
     def restore(self, state: Any, lives: Sequence[ShadowJob]) -> None:
-        """Restore the state that `snapshot` returned. `lives` are the same lives, in the order of `places`."""
+        """Restore the state that `snapshot` returned. `lives` has each life at its index in `places` of `snapshot`."""
         self.waiting = {lives[at].job.job_number: lives[at] for at in state["waiting"]}
         self.running = {lives[at].job.job_number: lives[at] for at in state["running"]}
         self._resources.capacity.restore(state["rooms"])

@@ -150,7 +150,7 @@ def whole_of(values: Mapping[str, object], name: str, default: int | None = None
     elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         number = int(value)
     if number is None or not 0 <= number <= MAX_INTEGER:
-        raise ValueError(f"{name} {quote(str(value))} is not a whole number")
+        raise ValueError(f"{name} {quote(str(value))} is not a whole number from 0 to {MAX_INTEGER}")
     return number
 
 

@@ -243,7 +243,7 @@ class RedisStore:
                 _text(state.get(b"log")) or "",
             )
         except (KeyError, ValueError):
-            raise self._altered(run, "it has no position") from None
+            raise self._altered(run, "it has no valid position") from None
         if state[b"sequence"] != b"%d" % saved.sequence:  # the fence compares texts
             raise self._altered(run, f"its position is {quote(state[b'sequence'].decode(errors='replace'))}")
         return saved

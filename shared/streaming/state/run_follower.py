@@ -142,7 +142,7 @@ class RedisReader(RedisStore):
         if position is None:
             return None
         if position is ALTERED:
-            raise self._altered(run, "it has no position")
+            raise self._altered(run, "it has no valid position")
         return JournalEnd(position.sequence, position.offset, position.sequence - length, entries)
 
 

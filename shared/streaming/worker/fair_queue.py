@@ -155,8 +155,8 @@ class FairQueue(Generic[Item]):
     def next_within(self, cost: float) -> bool:
         """Return whether the next turn of a key that is not costly can join the turns under way.
 
-        It can if its place is at most `cost` after the last turn's, and the turns under way are expected to take less
-        than `TURN_SECONDS`.
+        It can if its place is at most `cost` seconds after the last turn's, and the turns under way are expected to
+        take less than `TURN_SECONDS`.
         """
         return bool(self._turns) and self._turns[0][0] <= self._now + cost and self._expected < TURN_SECONDS
 

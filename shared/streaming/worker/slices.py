@@ -188,7 +188,10 @@ def push_slice(
 
         forwarded = state.push(envelope)
         if forwarded is None:
-            raise SnapshotMismatch(f"{state.stage.name}: sequence {envelope.sequence} is not handled")
+            raise SnapshotMismatch(
+                f"{state.stage.name}: run {envelope.run!r} is at sequence {state.sequence}, "
+                f"but took event {envelope.sequence} for a duplicate"
+            )
         forwarded, output = _encoded(state, envelope, forwarded, max_output_bytes)
         done.add(record, envelope, forwarded, output)
         meter.lap()
