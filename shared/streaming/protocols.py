@@ -109,6 +109,8 @@ class RunSummary(NamedTuple):
     outbox: int
     quarantined: str | None
     catching_up: bool
+    offset: int = -1
+    log: str = ""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,9 @@ class MemoryStore:
             raise StoreError("told to fail")
         every = [self.kept.get(run) for run in runs]
         return [
-            None if kept is None else RunSummary(kept.sequence, len(kept.outbox), kept.quarantined, kept.catching_up)
+            None
+            if kept is None
+            else RunSummary(kept.sequence, len(kept.outbox), kept.quarantined, kept.catching_up, kept.offset, kept.log)
             for kept in every
         ]
 

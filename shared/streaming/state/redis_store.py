@@ -168,7 +168,7 @@ class RedisStore:
                     command
                     for run in runs
                     for command in (
-                        ("HMGET", self._key(run, "state"), "sequence", "quarantined", "behind"),
+                        ("HMGET", self._key(run, "state"), "sequence", "quarantined", "behind", "offset", "log"),
                         ("LLEN", self._key(run, "outbox")),
                     )
                 )
@@ -502,11 +502,12 @@ def names_in(members: Iterable[bytes]) -> list[str]:
 
 
 def _summary(fields: Sequence[bytes | None], outbox: int) -> RunSummary | None:
-    sequence, quarantined, behind = fields
+    sequence, quarantined, behind, offset, identity = fields
     if sequence is None and not outbox:
         return None
     try:
-        return RunSummary(int(sequence or b""), outbox, _text(quarantined), behind is not None)
+        place = int(offset or b"-1"), _text(identity) or ""
+        return RunSummary(int(sequence or b""), outbox, _text(quarantined), behind is not None, *place)
     except ValueError:  # the state was altered: loading will report it
         return RunSummary(-1, 1, None, False)
 

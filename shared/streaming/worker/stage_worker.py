@@ -268,6 +268,8 @@ class RecordProcessor:
                     return
 
     async def _take_run(self, name: str, partition: int, summary: RunSummary | None) -> None:
+        if summary is not None and summary.log == self._log(partition).identity:
+            self.doubt(partition, summary.offset)  # if Kafka is older than Redis, its log ends before this offset
         if summary is None:
             await self._context.store.forget(name)  # it was closed long ago, and its state has expired
         elif summary.catching_up:

@@ -132,9 +132,9 @@ def test_the_fence_refuses_and_changes_nothing(check: Callable[[Check], None]) -
 def test_a_summary_says_what_is_left_of_a_run(check: Callable[[Check], None]) -> None:
     async def work(store: StateStore) -> None:
         await store.commit(transaction(-1, 3))
-        await store.commit(transaction(-1, 2, run="ended", quarantined="why", catching_up=True, delivered=0))
+        await store.commit(transaction(-1, 2, run="ended", quarantined="why", catching_up=True, delivered=0, log="t/0"))
         found = await store.summaries(["ended", "unknown", "run"])
-        assert found == [RunSummary(1, 2, "why", True), None, RunSummary(2, 3, None, False)]
+        assert found == [RunSummary(1, 2, "why", True, 101, "t/0"), None, RunSummary(2, 3, None, False, 102)]
         assert await store.summaries([]) == []
 
     check(work)

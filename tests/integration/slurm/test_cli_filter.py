@@ -127,7 +127,7 @@ def test_a_submission_says_when_the_job_is_likely_to_start(
     "options",
     [
         ("--test-only",), ("--hold",), ("--begin=now+1hour",), ("--exclusive",), ("--dependency=singleton",),
-        ("--nodelist=n01",), ("--exclude=n01",), ("--quiet",),
+        ("--nodelist=n01",), ("--exclude=n01", "--cpus-per-task=1"), ("--quiet",),
     ],
 )  # fmt: skip
 def test_it_is_silent_about_jobs_that_it_cannot_describe(cluster: SlurmCluster, options: tuple[str, ...]) -> None:

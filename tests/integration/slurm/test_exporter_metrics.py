@@ -56,7 +56,7 @@ def test_every_count_is_that_of_squeue(monkeypatch: pytest.MonkeyPatch) -> None:
         before = by_squeue(cluster)
         asyncio.run(look())
         after = by_squeue(cluster)
-    follower: Any = SimpleNamespace(source=source, opened=SimpleNamespace(cluster="mine"), sequence=0)
+    follower: Any = SimpleNamespace(source=source, opened=SimpleNamespace(cluster="mine"), sequence=0, behind=0.0)
     shown: dict[tuple[str, str], float] = {}
     for family in FollowerCollector(follower).collect():
         if family.name.startswith("slurm_"):

@@ -73,6 +73,28 @@ def test_new_events_at_old_offsets_are_handled(restarted: bool, same_topic: bool
     asyncio.run(work())
 
 
+def test_a_kafka_older_than_the_state_is_noticed_without_a_new_event() -> None:
+    log = [message(number, number) for number in range(10)]
+
+    async def work() -> None:
+        stream, store = MemoryStream(log, random.Random(0)), MemoryStore()
+        stage = worker(stream, store)
+        await stage.identify(0)
+        await hand_over(stage, log)
+        for kept, replaced in ((log, False), (log[:6], True)):
+            stream.log = kept
+            stage = worker(stream, store)
+            assert not await stage.identify(0)
+            await stage.take(0)
+            while stage.untaken:
+                await stage.take_over()
+            assert stage.doubtful == {0: 9}
+            assert await stage.identify(0) is replaced
+            assert stage.doubtful == {}
+
+    asyncio.run(work())
+
+
 def test_events_that_come_again_in_the_same_log_are_duplicates() -> None:
     """An early event is refused for good, even if the stream goes back when it would fit."""
     log = [message(0, 0), message(2, 1), message(1, 2)]
