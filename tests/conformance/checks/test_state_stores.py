@@ -141,11 +141,14 @@ def test_a_summary_says_what_is_left_of_a_run(check: Callable[[Check], None]) ->
 
 
 def test_requests_beyond_the_limit_wait(check: Callable[[Check], None]) -> None:
-    """Of 101 requests, redis-py refused one with "Too many connections"; a worker of 150 runs was down for ever."""
+    """Of 101 requests, redis-py refused one with "Too many connections"; a worker of 150 runs was down for ever.
+
+    With 1,000 requests to a cluster, a busy machine could not connect within 5 s.
+    """
 
     async def work(store: StateStore) -> None:
         await store.commit(transaction(-1, 3))
-        loaded = await asyncio.gather(*(store.load("run") for _ in range(1_000)))
+        loaded = await asyncio.gather(*(store.load("run") for _ in range(150)))
         assert all(state == loaded[0] and state is not None for state in loaded)
 
     check(work)
