@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shadowtime.replayer.presentation.policies import comparison_table, forecast_table, wait_bound_table
     from shadowtime.replayer.presentation.predictions import prediction_table
     from shadowtime.replayer.presentation.predictions_run import predictions_plan
-    from shadowtime.replayer.presentation.site_expectations import expected_table, words
+    from shadowtime.replayer.presentation.site_expectations import expectations_of, expected_table
     from shadowtime.replayer.presentation.starts import start_table
 
 __getattr__ = lazy_exports(__name__)

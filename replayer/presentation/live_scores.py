@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from shadowtime.replayer.presentation.drift import drift_table
-from shadowtime.replayer.presentation.site_expectations import starts_table, words
+from shadowtime.replayer.presentation.site_expectations import expectations_of, starts_table
 from shadowtime.replayer.presentation.starts import NAMES, start_columns
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.formatting import duration, percent
@@ -59,10 +59,10 @@ def tables(
     if scores.drifts is not None and scores.drifts.episodes:
         yield drift_table(run, [(run, scores.drifts)], unix_start, spoken)
     rows = [
-        ("", "all" if row.queue is None else partition(row.queue), word)
+        ("", "all" if row.queue is None else partition(row.queue), expectation)
         for row in scores.expected_starts or ()
-        for word in words(row.model_dump())
-        if word.scores
+        for expectation in expectations_of(row.model_dump())
+        if expectation.scores
     ]
     if rows:
         yield starts_table(run, rows)

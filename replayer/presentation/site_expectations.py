@@ -25,7 +25,7 @@ class ExpectationRow(NamedTuple):
     `mean_bound` is in seconds.
     """
 
-    whose: str
+    source: str
     jobs: int
     scores: Mapping[str, float | None]
     held: float | None = None
@@ -33,7 +33,7 @@ class ExpectationRow(NamedTuple):
     brier: float | None = None
 
 
-def words(row: Mapping[str, Any]) -> Iterator[ExpectationRow]:
+def expectations_of(row: Mapping[str, Any]) -> Iterator[ExpectationRow]:
     """Yield the table rows of one row of `expected_starts`.
 
     If only some of the site's jobs have our forecast, the site's scores are repeated for those jobs alone.
@@ -48,9 +48,9 @@ def words(row: Mapping[str, Any]) -> Iterator[ExpectationRow]:
             yield ExpectationRow("site, first, if forecast", jobs, paired["first"])
             yield ExpectationRow("site, last, if forecast", jobs, paired["last"])
         yield ExpectationRow("forecast", jobs, paired["forecast"])
-        for whose, naive in NAIVE.items():
+        for source, naive in NAIVE.items():
             if (scores := paired.get(naive)) is not None:
-                yield ExpectationRow(whose, scores["jobs"], scores)
+                yield ExpectationRow(source, scores["jobs"], scores)
 
     if bounded:
         bound = f"bound, {100 * row['bound_quantile']:.4g} %"
@@ -64,20 +64,20 @@ def expected_table(results: Sequence[RunResult], *, exact: bool = False) -> Fitt
     """Return a table with a row per result, queue and source of expected starts. With `exact`, times are in seconds."""
     short = short_names(forecaster(result.plan) for result in results)
     rows = [
-        (short[forecaster(result.plan)], str(row["queue"]), word)
+        (short[forecaster(result.plan)], str(row["queue"]), expectation)
         for result in results
         for row in expected_rows([result])
-        for word in words(row)
+        for expectation in expectations_of(row)
     ]
     return starts_table(results[0].plan.cluster, rows, exact=exact)
 
 
 def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], *, exact: bool = False) -> FittedTable:
     """Return the table of `rows`: policy, queue and expectation. It has a policy column only if policies differ."""
-    words = [word for _, _, word in rows]
+    expectations = [expectation for _, _, expectation in rows]
 
     def values(key: str) -> Values:
-        return [word.scores.get(key) for word in words]
+        return [expectation.scores.get(key) for expectation in expectations]
 
     measure: Measure = seconds if exact else _durations
     signed: Measure = seconds if exact else _signed
@@ -87,23 +87,23 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], 
         ),
         signed("signed", values("mean_error")).meaning("signed: mean error, positive if too late"),
         shares("too late", values("late_share")).meaning("too late: share of starts expected too late"),
+        TableColumn("jobs", "", [f"{expectation.jobs:,}" for expectation in expectations]),
         measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
-        shares("held", [word.held for word in words]).meaning(
+        shares("held", [expectation.held for expectation in expectations]).meaning(
             "held: share of bounds that held; in time: share of starts by the times of which we state probabilities"
         ),
-        TableColumn("jobs", "", [f"{word.jobs:,}" for word in words]),
-        numbers("Brier", [word.brier for word in words], 3).meaning(
+        numbers("Brier", [expectation.brier for expectation in expectations], 3).meaning(
             "Brier: mean squared error of the probability of a start by that time; site: its expectation as certain"
         ),
-        measure("mean bound", [word.mean_bound for word in words]),
+        measure("mean bound", [expectation.mean_bound for expectation in expectations]),
         measure("ahead", values("mean_ahead")).meaning("ahead: mean time from the expectation to the start"),
     ]
     policies, queues = [policy for policy, _, _ in rows], [queue for _, queue, _ in rows]
     places = list(zip(policies, queues, strict=True))
     names = {"policy": policies} if len(set(policies)) > 1 else {}
     return FittedTable(
-        f"{cluster}, against the site's own word on when jobs start",
-        names | {"queue": queues, "word": [word.whose for word in words]},
+        f"{cluster}, expected starts: the site's and ours",
+        names | {"queue": queues, "source": [expectation.source for expectation in expectations]},
         [column.unmarked() for column in columns],
         ends=[row for row, (place, following) in enumerate(pairwise(places)) if place != following],
     )

@@ -16,7 +16,7 @@ from shadowtime.replayer.report.machine_and_queue import machine_and_queue
 from shadowtime.replayer.report.markup import escape, table
 from shadowtime.replayer.report.month_figures import by_month
 from shadowtime.replayer.report.names import named, spelled_out
-from shadowtime.replayer.report.sections import own_word, who_decided
+from shadowtime.replayer.report.sections import expected_starts, who_decided
 from shadowtime.replayer.report.statistics import paired
 from shadowtime.replayer.report.verdict import baseline, contenders, limits, verdict
 from shadowtime.shared.chance import key_of
@@ -88,7 +88,7 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
         _part("Adjusted requests", tables.adjustments(document)),
         _part("Forecasts of waits", tables.forecasts(document)),
         _bounds(document, schedules),
-        _part("Against the site's own word", own_word(document)),
+        _part("Expected starts, the site's and ours", expected_starts(document)),
     ]
     drawn = _figures(rows, schedules, base) if ended else []
     parts = [

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shadowtime.replayer.presentation import words
+from shadowtime.replayer.presentation import expectations_of
 from shadowtime.replayer.report.markup import cell, escape, table
 from shadowtime.shared.formatting import clock, counted, duration, percent, signed_duration
 
@@ -92,26 +92,26 @@ CAPTION = (
 )
 
 
-def own_word(document: Mapping[str, Any]) -> str:
+def expected_starts(document: Mapping[str, Any]) -> str:
     """Return the table of errors of the site's expected starts and of ours; empty if the site stated none."""
     rows = document.get("expected_starts", [])
     several = len({(row["policy"], row["runtime"]) for row in rows}) > 1
     body = [
         [
             escape(f"{row['policy']}, run times: {row['runtime']}, " if several else "")
-            + escape(f"{'all jobs' if row['queue'] == 'all' else 'queue ' + str(row['queue'])}: {word.whose}"),
-            f"{word.jobs:,}",
-            *(_time(word.scores.get(key)) for key in ("mean_absolute_error", "median_absolute_error")),
-            _time(word.scores.get("mean_error"), signed=True),
-            _share(word.scores.get("late_share")),
-            _time(word.scores.get("mean_ahead")),
-            _share(word.held),
+            + escape(f"{'all jobs' if row['queue'] == 'all' else 'queue ' + str(row['queue'])}: {expectation.source}"),
+            f"{expectation.jobs:,}",
+            *(_time(expectation.scores.get(key)) for key in ("mean_absolute_error", "median_absolute_error")),
+            _time(expectation.scores.get("mean_error"), signed=True),
+            _share(expectation.scores.get("late_share")),
+            _time(expectation.scores.get("mean_ahead")),
+            _share(expectation.held),
         ]
         for row in rows
-        for word in words(row)
+        for expectation in expectations_of(row)
     ]
-    head = ["word", "jobs", "mean absolute error", "median", "mean error", "too late", "ahead", "held"]
-    return table(head, body, "Against the site's own word", CAPTION) if body else ""
+    head = ["source", "jobs", "mean absolute error", "median", "mean error", "too late", "ahead", "held"]
+    return table(head, body, "Expected starts, the site's and ours", CAPTION) if body else ""
 
 
 def _time(seconds: float | None, *, signed: bool = False) -> str:

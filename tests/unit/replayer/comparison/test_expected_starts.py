@@ -1,4 +1,4 @@
-"""Against the site's own word: as data, in the terminal and in the report, and nowhere where the site says nothing."""
+"""Expected starts of the site: as data, in the terminal and in the report, and nowhere where the site says nothing."""
 
 import io
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from shadowtime.replayer.comparison.plan import RunPlan, RunResult
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
-from shadowtime.replayer.presentation.site_expectations import expected_table, words
+from shadowtime.replayer.presentation.site_expectations import expectations_of, expected_table
 from shadowtime.replayer.report.report import page
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.recorded import Recorded
@@ -23,7 +23,7 @@ from shadowtime.shared.formatting import duration
 from shadowtime.shared.messages.scores import ExpectedStartScores
 from tests.support.eventful import Eventful
 
-SECTION = "gainst the site's own word"
+SECTION = "xpected starts, the site's and ours"
 
 
 def result(
@@ -74,13 +74,13 @@ def test_the_table_has_the_site_the_forecast_and_the_bound_side_by_side(told: li
     assert scores.paired is not None
     assert scores.first.jobs >= scores.paired.forecast.jobs > scores.bounded > 50  # there is none of blocked jobs
     text = rendered(told[:1])
-    assert f"kth, a{SECTION} on when jobs start" in text
+    assert "kth, expected starts: the site's and ours" in text
     lines = [line.split("  ")[0] for line in text.splitlines()]
     assert "policy" not in text
     first = next(line for line in text.splitlines() if line.startswith("all") and "site, first " in line)
     assert f"{scores.first.jobs:,}" in first
     assert "bound, 95 %" in text
-    assert lines.count("all") == len(list(words(as_json(told[:1])["expected_starts"][0])))
+    assert lines.count("all") == len(list(expectations_of(as_json(told[:1])["expected_starts"][0])))
     assert "easy, by last-two" in rendered(told)
 
 
@@ -89,22 +89,24 @@ def test_the_sites_words_of_what_was_forecast_come_again_only_where_these_are_fe
     paired = dict.fromkeys(("first", "last", "forecast", "at_once", "last_waits"), score)
     row = {"first": score, "last": score, "paired": paired, "bounded": 0}
     naive = ["starts at once", "last 100 waits"]
-    assert [word.whose for word in words(row)] == ["site, first", "site, last", "forecast", *naive]
+    assert [shown.source for shown in expectations_of(row)] == ["site, first", "site, last", "forecast", *naive]
     before = {name: paired[name] for name in ("first", "last", "forecast")} | {"at_once": None}
-    assert [word.whose for word in words(row | {"paired": before})][2:] == ["forecast"]
+    assert [shown.source for shown in expectations_of(row | {"paired": before})][2:] == ["forecast"]
     fewer = row | {"first": score | {"jobs": 5}}
-    assert [word.whose for word in words(fewer)][2:4] == [
+    assert [shown.source for shown in expectations_of(fewer)][2:4] == [
         "site, first, if forecast",
         "site, last, if forecast",
     ]
     silent = row | {"paired": None, "bounded": 3, "bound_coverage": 0.5, "bound_quantile": 0.95}
-    assert [(word.whose, word.jobs, word.held) for word in words(silent)][2:] == [("bound, 95 %", 3, 0.5)]
+    assert [(shown.source, shown.jobs, shown.held) for shown in expectations_of(silent)][2:] == [
+        ("bound, 95 %", 3, 0.5)
+    ]
 
 
 def test_the_report_has_a_section_of_it(told: list[RunResult]) -> None:
     document = as_json(told)
     html = page([document], None)
-    assert html.count(f">A{SECTION.replace(chr(39), '&#x27;')}</h3>") == 1
+    assert html.count(f">E{SECTION.replace(chr(39), '&#x27;')}</h3>") == 1
     for row in document["expected_starts"]:
         if row["queue"] == "all":
             assert duration(row["paired"]["forecast"]["mean_absolute_error"]) in html
@@ -122,4 +124,4 @@ def test_of_a_silent_site_nothing_is_said(capsys: pytest.CaptureFixture[str]) ->
 def test_the_terminal_has_it_after_the_forecasts(told: list[RunResult], capsys: pytest.CaptureFixture[str]) -> None:
     print_tables([told[:1]], "recorded")
     text = capsys.readouterr().out
-    assert text.index("as forecast at submission") < text.index(SECTION)
+    assert text.index("as forecast at submission") < text.index("expected starts: the site's and ours")
