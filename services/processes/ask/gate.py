@@ -12,13 +12,16 @@ import tomllib
 from collections.abc import Mapping
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field, ValidationError, field_validator
 
 from shadowtime.shared.errors import SettingsError, Unanswerable, in_plain_words
 from shadowtime.shared.messages import FrozenModel
 from shadowtime.shared.private_files import UntrustedFile, read_private
+
+if TYPE_CHECKING:
+    from multidict import MultiMapping
 
 Rule = Literal["all", "account", "own"]
 SMALLEST_TOKEN = 16
@@ -125,7 +128,7 @@ class Gate:
             raise Unanswerable(401, "this token is not known; send the token of a portal in the header Authorization")
         return known
 
-    def viewer(self, headers: Mapping[str, str], peer: str, user: str | None = None) -> Viewer:
+    def viewer(self, headers: "MultiMapping[str]", peer: str, user: str | None = None) -> Viewer:
         """Return the visitor who sent a request.
 
         Parameters
@@ -151,7 +154,12 @@ class Gate:
             return EVERYBODY
         if not self._trusted(peer):
             raise Unanswerable(403, "this page is behind the login of the site; ask through its proxy")
-        login = headers.get(self.access.login_header, "").strip()
+        logins = headers.getall(self.access.login_header, [])
+        if len(logins) > 1:  # one may be the visitor's own
+            raise Unanswerable(
+                401, f"the proxy passed on {self.access.login_header} {len(logins)} times; let it replace this header"
+            )
+        login = "".join(logins).strip()
         if not login:
             raise Unanswerable(401, f"the proxy passed on no login in {self.access.login_header}")
         return Viewer("all" if login in self.access.managers else self.access.sees, login)

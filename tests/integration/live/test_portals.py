@@ -8,6 +8,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from multidict import CIMultiDict
 
 from shadowtime.services.processes.ask.gate import Gate, Portal, VisitorAccess
 from shadowtime.services.processes.live.page import LivePage
@@ -115,7 +116,7 @@ def test_a_user_sees_own_jobs_only_on_every_page(log: list[Envelope]) -> None:
         for start in range(0, len(view.jobs.waiting), 25):
             page_rows = (await get(f"/queue?from={start}", X_User=user))[1]["rows"]
             assert all(number in own for number, _ in page_rows)
-        state = await page._state_for(page._gate.viewer({"X-User": user}, "127.0.0.1"), RUN)  # noqa: SLF001
+        state = await page._state_for(page._gate.viewer(CIMultiDict({"X-User": user}), "127.0.0.1"), RUN)  # noqa: SLF001
         shown = {
             *state["queue"],
             *state["running"],

@@ -39,6 +39,14 @@ def test_a_login_from_elsewhere_is_refused(peer: str) -> None:
     assert error.value.status == 403
 
 
+def test_a_login_beside_one_of_the_visitors_own_is_refused() -> None:
+    """As from a proxy that adds its header to those that the visitor has sent, instead of replacing them."""
+    headers = CIMultiDict([("X-Remote-User", "root"), ("x-remote-user", "alice")])
+    with pytest.raises(Unanswerable, match="passed on X-Remote-User 2 times; let it replace this header") as error:
+        gate(**LOGIN, managers=("root",)).viewer(headers, "127.0.0.1")
+    assert error.value.status == 401
+
+
 def test_a_proxy_without_a_login_is_refused() -> None:
     with pytest.raises(Unanswerable, match="passed on no login"):
         gate(**LOGIN).viewer(CIMultiDict(), "127.0.0.1")
