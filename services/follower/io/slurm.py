@@ -28,6 +28,7 @@ from shadowtime.services.follower.options import FollowOptions
 from shadowtime.services.follower.slurm import Load, squeue
 from shadowtime.shared.accounting import parts_of_nodes
 from shadowtime.shared.backoff import Backoff
+from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.errors import BusError, ContradictionError, FollowError, SettingsError
 from shadowtime.shared.messages import ClusterOpened
 from shadowtime.shared.quoting import quote, truncate
@@ -92,7 +93,8 @@ class Waker:
                 await consumer.stop()
 
 
-log = logging.getLogger("shadowtime.follow")
+log = logging.getLogger("shadowtime.follow.slurm")
+log.addFilter(FewAMinute())
 
 WINDOW = 7 * 86_400
 """Seconds of the past in one query of accounting. A query of a year with 200,000 jobs would need 1 GB."""
@@ -227,13 +229,16 @@ class SlurmSource(Mirrored):
         """Return the jobs of squeue.
 
         Raise `ContradictionError` if squeue shows no job on nodes on which sinfo has allocated processors, both before
-        and after squeue.
+        and after squeue. If Slurm hides no jobs, such nodes have lost count of their processors, as after a fault of
+        slurmctld. Then squeue is right.
         """
         jobs = await self._asked.jobs(machine)
         bare = _held(machine) - {node for nodes in jobs.node_lists for node in squeue.hosts_of(nodes)}
         if bare:
             bare &= _held(await self._asked.machine())
-        if bare:
+        if bare and not await self._asked.may_hide_jobs():
+            log.warning("sinfo has processors in use on %s, but no job is there", truncate(", ".join(sorted(bare))))
+        elif bare:
             raise ContradictionError(
                 f"sinfo has jobs on {truncate(', '.join(sorted(bare)))}, but squeue shows none there: "
                 "the follower may no longer see all jobs; compare squeue -a with PrivateData in slurm.conf, "

@@ -1,6 +1,7 @@
 """Client of Slurm by its own commands: `sdiag`, `sinfo`, `squeue` and `sacct`, in their parsable form."""
 
 import asyncio
+import re
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,6 +59,10 @@ class SlurmClient(Protocol):
 
         If `last` is None, the time is not limited.
         """
+        ...
+
+    async def may_hide_jobs(self) -> bool:
+        """Return whether slurmctld may hide jobs of other users, as with `PrivateData=jobs`; True if unknown."""
         ...
 
     async def close(self) -> None:
@@ -122,6 +127,13 @@ class ByCommands:
             observations, refused = await asyncio.to_thread(accounted.observations_of_rows, rows, "sacct")
         self.refused += refused
         return observations
+
+    async def may_hide_jobs(self) -> bool:
+        """Return whether `PrivateData` of the configuration has `jobs` or is not shown."""
+        where = () if self._cluster == squeue.LOCAL else self._cluster
+        text = await self._commands.text("scontrol", *where, "show", "config")
+        private = re.search(r"^PrivateData\s*=\s*(\S+)", text, re.MULTILINE)
+        return private is None or "jobs" in private[1].split(",")
 
     async def close(self) -> None:
         """Do nothing: no command outlives its answer."""

@@ -103,6 +103,10 @@ class ByRest:
         self.refused += refused
         return observations
 
+    async def may_hide_jobs(self) -> bool:
+        """Return True: slurmrestd does not show the configuration."""
+        return True
+
     async def close(self) -> None:
         """Close the connection."""
         await self._server.close()

@@ -49,6 +49,7 @@ class Answers:
         self.accounts: list[JobObservation] = []
         self.spent: float | None = 0.0
         self.time = NOW
+        self.hides = True
 
     async def load(self) -> Load:
         self.time += 1
@@ -62,6 +63,9 @@ class Answers:
 
     async def accounted(self, *_: Any, **__: Any) -> list[JobObservation]:
         return self.accounts
+
+    async def may_hide_jobs(self) -> bool:
+        return self.hides
 
     async def close(self) -> None:
         pass
@@ -107,6 +111,19 @@ def test_lost_rights_end_no_job_and_turn_health_red() -> None:
     look(source)
     well, page = health(source)
     assert (well, "reason" in page, source.load.failures) == (True, False, 1)
+
+
+def test_a_node_that_has_lost_count_of_its_processors_stops_nothing() -> None:
+    """Its job has ended, and slurmctld still counts the processors as allocated. No job is hidden."""
+    answers = Answers([RUNS, ELSEWHERE], 4, 4)
+    answers.hides = False
+    source = met(answers)
+    look(source)
+    ended = replace(ELSEWHERE, state="over", end=NOW - 5, run_time=395)
+    answers.shown, answers.accounts = [RUNS], [ended]
+    (over,) = [event for _ in range(3) for event in look(source) if isinstance(event, JobEnded)]
+    assert over.run_time == 395
+    assert (health(source)[0], source.load.contradicted) == (True, False)
 
 
 def test_a_job_that_alone_is_no_longer_shown_and_whose_processors_are_in_use_is_not_ended() -> None:
