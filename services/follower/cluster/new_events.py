@@ -136,11 +136,11 @@ def _events_while_running(
             at, size = time, processors
 
     if size != last and not observation.resized:
-        if last < size and at < (time := max(present, at + 1)) <= min(now, last_change):
+        if last > size:
+            changes["requested_processors"] = last
+        elif (time := max(present, at + 1)) <= min(now, last_change):
             yield JobChanged(time=time, job_number=number, requested_processors=last)
             at = time
-        else:
-            changes["requested_processors"] = last
     if changes and at < (changed := min(now, last_change)) >= present:
         yield JobChanged(time=changed, job_number=number, **changes)
     if over is not None and end <= now:

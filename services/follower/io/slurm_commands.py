@@ -1,7 +1,6 @@
 """Client of Slurm by its own commands: `sdiag`, `sinfo`, `squeue` and `sacct`, in their parsable form."""
 
 import asyncio
-import re
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +10,7 @@ from shadowtime.services.follower.cluster import JobObservation, Node
 from shadowtime.services.follower.cluster import accounted_lives as accounted
 from shadowtime.services.follower.io.commands import Commands
 from shadowtime.services.follower.options import FollowOptions
-from shadowtime.services.follower.slurm import Load, sacct_text, squeue
+from shadowtime.services.follower.slurm import Load, sacct_text, site_text, squeue
 from shadowtime.services.follower.slurm import load as slurm_load
 from shadowtime.shared.accounting import whole_number
 from shadowtime.shared.errors import FollowError
@@ -81,7 +80,8 @@ class ByCommands:
         self.refused = 0
         self._commands = Commands(options.via, options.timeout)
         self._seconds = 20 * options.timeout
-        self._cluster = squeue.LOCAL if options.slurm_cluster is None else ("-M", options.slurm_cluster)
+        self._other_cluster = () if options.slurm_cluster is None else ("-M", options.slurm_cluster)
+        self._cluster = self._other_cluster or squeue.LOCAL
         self._user: int | None = None
 
     async def load(self) -> Load | None:
@@ -89,9 +89,7 @@ class ByCommands:
         if self._user is None:
             self._user = whole_number((await self._commands.text("id", "-u")).strip()) or 0
         try:
-            text = await self._commands.text(
-                *slurm_load.SDIAG, *(() if self._cluster == squeue.LOCAL else self._cluster)
-            )
+            text = await self._commands.text(*slurm_load.SDIAG, *self._other_cluster)
             return slurm_load.load_of(text, self._user)
         except FollowError as error:
             if "denied" not in str(error).lower():
@@ -130,10 +128,8 @@ class ByCommands:
 
     async def may_hide_jobs(self) -> bool:
         """Return whether `PrivateData` of the configuration has `jobs` or is not shown."""
-        where = () if self._cluster == squeue.LOCAL else self._cluster
-        text = await self._commands.text("scontrol", *where, "show", "config")
-        private = re.search(r"^PrivateData\s*=\s*(\S+)", text, re.MULTILINE)
-        return private is None or "jobs" in private[1].split(",")
+        text = await self._commands.text("scontrol", *self._other_cluster, "show", "config")
+        return "jobs" in site_text.config_of(text).get("PrivateData", "jobs").split(",")
 
     async def close(self) -> None:
         """Do nothing: no command outlives its answer."""

@@ -81,11 +81,7 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
 
     Raise `FollowError` if an answer lacks a field, or a number is invalid. The message quotes the fault.
     """
-    config = {
-        key.strip(): value.strip()
-        for key, equals, value in (line.partition("=") for line in texts["config"].splitlines())
-        if equals
-    }
+    config = config_of(texts["config"])
     if "SchedulerType" not in config:
         raise FollowError("scontrol show config: the output has no SchedulerType")
     multifactor = config.get("PriorityType") == "priority/multifactor"
@@ -136,6 +132,16 @@ def _whole(text: str, what: str) -> int:
     if not re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", text):
         raise FollowError(f"{what} of Slurm: expected a whole number, found {quote(text)}")
     return int(text)
+
+
+def config_of(text: str) -> dict[str, str]:
+    """Return the values in the output of `scontrol show config`, by key.
+
+    >>> config_of("PrivateData             = jobs,usage")
+    {'PrivateData': 'jobs,usage'}
+    """
+    pairs = (line.partition("=") for line in text.splitlines())
+    return {key.strip(): value.strip() for key, equals, value in pairs if equals}
 
 
 def _thousandths(text: str) -> int:
