@@ -278,13 +278,14 @@ def bound_to_show(bounds: Iterable[tuple[str, int | None, int | None]]) -> int |
     >>> bound_to_show([("plain", None, 7200), ("ensemble", 1, 60), ("ensemble", None, 9000)])
     2
     """
-    whole = [
-        (place, grouping)
-        for place, (grouping, queue, bound) in enumerate(bounds)
-        if queue is None and bound is not None
-    ]
-    ensemble = (place for place, grouping in whole if grouping == "ensemble")
-    return next(ensemble, whole[0][0] if whole else None)
+    first = None
+    for place, (grouping, queue, bound) in enumerate(bounds):
+        if queue is None and bound is not None:
+            if grouping == "ensemble":
+                return place
+            first = place if first is None else first
+
+    return first
 
 
 class WaitForecast(FrozenModel):

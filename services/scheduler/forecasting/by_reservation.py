@@ -146,7 +146,7 @@ class Placed(RunAhead):
         now, queue, running, free = state
         rows = self.order(queue)
         rank = int(np.flatnonzero(rows == row)[0])
-        ends = forecast_ends(now, running)
+        ends = forecast_ends(now, running.packed(on_requests=False))
         if self.reservations is None or rank < self.placed or not self.valid.at(now, ends):
             self.reservations = Reservations(now, free, running.processors, ends, in_turn=self.in_turn)
             self.placed, self.valid = 0, Valid(now, ends.min(initial=BEYOND), ends)

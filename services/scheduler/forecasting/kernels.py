@@ -146,16 +146,16 @@ class ProjectedQueue:
     now, free
         The time in seconds, and the processors that are free.
     waiting, running, corrections, reserve
-        As for `run_until_start`.
+        As for `run_until_start`; `running` has exactly the space for all waiting jobs.
     """
 
     def __init__(
         self, now: int, free: int, waiting: IntegerTable, running: IntegerTable, corrections: Integers, *, reserve: bool
     ) -> None:
         self.now, self.free = now, free
-        self.waits, self.runs = waiting.shape[1], running.shape[1]
-        self.waiting = waiting
-        self.running = np.concatenate((running, np.empty((len(running), self.waits), dtype=np.int64)), axis=1)
+        self.waits = waiting.shape[1]
+        self.runs = running.shape[1] - self.waits
+        self.waiting, self.running = waiting, running
         self.corrections, self.reserve = corrections, reserve
         self.first = BEYOND
         """First start of any waiting job, in seconds."""

@@ -5,29 +5,19 @@ from typing import Protocol
 import numpy as np
 
 from shadowtime.services.scheduler.forecasting.by_reservation import Placed
-from shadowtime.services.scheduler.forecasting.forecaster import (
-    NEVER_VALID,
-    NONE,
-    RunAhead,
-    SchedulerState,
-    Valid,
-    forecast_ends,
-)
+from shadowtime.services.scheduler.forecasting.forecaster import NEVER_VALID, NONE, RunAhead, SchedulerState, Valid
 from shadowtime.services.scheduler.forecasting.kernels import (
-    ADJUSTED,
-    END,
     ORDER,
     PLANNED,
     PREDICTED,
-    REQUESTED,
     ROW,
     SIZE,
-    START,
     TOO_FAR,
     ProjectedQueue,
 )
+from shadowtime.services.scheduler.forecasting.projected import ProjectedTables, projected
 from shadowtime.services.scheduler.ordering import OrderedSettings, Ordering
-from shadowtime.services.scheduler.tables import Queue, Running, RunningJobs, expected_ends
+from shadowtime.services.scheduler.tables import Queue
 from shadowtime.shared.kernels import BEYOND, Integers, IntegerTable
 
 
@@ -73,18 +63,14 @@ class PassByPass(RunAhead):
     def start(self, state: SchedulerState, row: int) -> int:
         """Return the start of the job in this row of the queue, as `RunAhead.start`."""
         now, queue, running, free = state
-        waiting, served = self.waiting(now, queue, running), self.policy.rows(now, queue)
+        waiting, runs, ends, soonest = self.tables(state)
+        served = self.policy.rows(now, queue)
         if served is not None:
             waiting, row = in_turn(waiting, served), int(np.flatnonzero(served == row)[0])
         job = waiting[:, row].copy()
-        runs, corrections = self.running(now, running), running.corrections
-        jobs = RunningJobs(
-            runs[SIZE].reshape(-1, 1), runs[START], runs[PREDICTED], runs[ADJUSTED], runs[REQUESTED], corrections
-        )
-        ends = np.stack((runs[END], expected_ends(now, jobs)))
         if self.ahead is None or not self.valid.at(now, ends) or not self.behind_last(job, waiting):
-            self.valid = Valid(now, runs[END].min(initial=BEYOND), ends)
-            self.ahead = ProjectedQueue(now, free, waiting, runs, corrections, reserve=self.reserve)
+            self.valid = Valid(now, soonest, ends)
+            self.ahead = ProjectedQueue(now, free, waiting, runs, running.corrections, reserve=self.reserve)
         else:
             self.ahead.add(job)
 
@@ -105,28 +91,12 @@ class PassByPass(RunAhead):
         follows = job[ROW] == self.last[ROW] + 1 == waiting.shape[1] - 1 and job[ORDER] == waiting[ORDER].max()
         return bool(follows and job[SIZE] >= self.last[SIZE] and job[PLANNED] >= self.last[PLANNED])
 
-    def waiting(self, now: int, queue: Queue, running: Running) -> IntegerTable:
-        """Return the table of waiting jobs for `run_until_start`."""
-        predicted, adjusted, requested = running.once_started(queue)
-        on_requests, rows = self.policy.on_requests, np.arange(len(queue))
-        return np.stack(
-            (
-                queue.processors,
-                requested if on_requests else predicted,
-                adjusted,
-                requested,
-                queue.predicted_time,
-                requested if on_requests else queue.predicted_time,
-                self.policy.order(now, queue),
-                rows,
-            )
-        )
-
-    def running(self, now: int, running: Running) -> IntegerTable:
-        """Return the table of running jobs for `run_until_start`."""
-        predicted = running.requested_time if self.policy.on_requests else running.predicted_time
-        times = predicted, running.adjusted_time, running.requested_time
-        return np.stack((running.processors, *times, running.start_time, forecast_ends(now, running)))
+    def tables(self, state: SchedulerState) -> ProjectedTables:
+        """Return the tables of waiting and running jobs for `run_until_start`."""
+        now, queue, running, _ = state
+        order = self.policy.order(now, queue)
+        tables = queue.packed(on_requests=False), running.packed(on_requests=False)
+        return ProjectedTables._make(projected(now, *tables, order, self.policy.on_requests))
 
     def forget(self) -> None:
         """Drop the projected queue. The next forecast starts from the current state."""

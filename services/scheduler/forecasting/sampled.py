@@ -95,14 +95,14 @@ class SampledFutures:
     def starts(self, state: SchedulerState, row: int) -> Integers:
         """Return the start of the job in this row in each future, shape (SAMPLES,), each as in `RunAhead.start`."""
         now, queue, running, free = state
-        drawn = self.drawn(state)
-        waiting, served = self.ahead.waiting(now, queue, running), self.ahead.policy.rows(now, queue)
+        drawn, tables, served = self.drawn(state), self.ahead.tables(state), self.ahead.policy.rows(now, queue)
+        waiting = tables.waiting
         run_times = drawn.run_times
         if served is not None:
             waiting, row = in_turn(waiting, served), int(np.flatnonzero(served == row)[0])
             run_times = np.ascontiguousarray(run_times[:, served])
         target = int(waiting[ROW, row])
-        runs, steps = self.ahead.running(now, running), FUTURES // SAMPLES
+        runs, steps = np.ascontiguousarray(tables.running[:, : len(running)]), FUTURES // SAMPLES
         return starts_in_futures(
             now, free, target, waiting, run_times, runs, drawn.ends, running.corrections, self.ahead.reserve, steps
         )
@@ -112,7 +112,7 @@ class SampledFutures:
         now, queue, running, _ = state
         nothing = np.zeros(len(queue))
         elapsed = now - running.start_time
-        ends = forecast_ends(now, running) - running.start_time
+        ends = forecast_ends(now, running.packed(on_requests=False)) - running.start_time
         run_times = self._times(queue, queue, nothing, queue.predicted_time)
         return Drawn(run_times, running.start_time + self._times(queue, running, elapsed.astype(np.float64), ends))
 

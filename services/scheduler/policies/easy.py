@@ -21,14 +21,12 @@ from shadowtime.services.scheduler.ordering import (
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfills, start
 from shadowtime.services.scheduler.settings import ForecastSettings, PlanSettings, PolicySettings, unless_default
 from shadowtime.services.scheduler.tables import (
-    REQUESTED,
     SIZE,
-    START,
     Queue,
     Running,
-    RunningJobs,
     RunningTable,
     WaitingTable,
+    columns_of,
     expected_ends,
 )
 from shadowtime.shared.kernels import Integers, easy_pass, kernel
@@ -43,15 +41,7 @@ def pass_as_submitted(
 
     The call passes two tables instead of ten arrays. Passing one array to a kernel costs as much as a short pass.
     """
-    count, jobs = waiting.jobs, running.jobs
-    of_running = RunningJobs(
-        running.table[SIZE][:jobs].reshape((jobs, 1)),
-        running.table[START][:jobs],
-        running.table[running.planned][:jobs],
-        running.table[running.adjusted][:jobs],
-        running.table[REQUESTED][:jobs],
-        running.corrections,
-    )
+    count, of_running = waiting.jobs, columns_of(running)
     sizes, run_times = waiting.table[SIZE][:count].reshape((count, 1)), waiting.table[waiting.planned][:count]
     held, ends = of_running.sizes, expected_ends(now, of_running)
     return easy_pass(now, np.array([free]), sizes, run_times, run_times[:0], held, ends)

@@ -22,5 +22,6 @@ from shadowtime.services.scheduler.tables.job_table import (
     PlannedTimes,
     Queue,
     Running,
+    columns_of,
 )
 from shadowtime.services.scheduler.tables.resources import fits_each, fitting_together, front

@@ -8,7 +8,7 @@ import numpy as np
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.tables.expected_end import RunningJobs, RunningTable, WaitingTable
 from shadowtime.services.scheduler.tables.histograms import Histograms
-from shadowtime.shared.kernels import Floats, Integers, IntegerTable, kernel
+from shadowtime.shared.kernels import Floats, Integers, IntegerTable, inlined, kernel
 from shadowtime.shared.messages import RunTimePrediction, WalltimeAdjustment
 
 # Insertion of a row into a table of jobs.
@@ -116,6 +116,20 @@ NEVER = 1 << 40
 
 NUMBER, SUBMIT, SIZE, REQUESTED, ADJUSTED, PREDICTED, SHORTENED, SLOT, START = range(9)
 """Columns: job number, time of submission, processors, the job's `PlannedTimes`, slot of its histogram, start."""
+
+
+@inlined
+def columns_of(running: RunningTable) -> RunningJobs:
+    """Return the columns of running jobs in a table, for kernels. Their sizes are processors alone."""
+    table, jobs = running.table, running.jobs
+    return RunningJobs(
+        table[SIZE][:jobs].reshape((jobs, 1)),
+        table[START][:jobs],
+        table[running.planned][:jobs],
+        table[running.adjusted][:jobs],
+        table[REQUESTED][:jobs],
+        running.corrections,
+    )
 
 
 class JobTable:
