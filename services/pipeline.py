@@ -1,11 +1,10 @@
 """The data flow: one entry per stage, in the order in which an event passes through them."""
 
 from shadowtime.services.runtime_distribution import RuntimeDistribution
-from shadowtime.services.scheduler import Explaining, Following, Scheduler
+from shadowtime.services.scheduler import Scheduler
 from shadowtime.services.scoreboard import Scoreboard
 from shadowtime.services.wait_bound import WaitBounds
 from shadowtime.services.walltime_adjustment import WalltimeAdjustments
-from shadowtime.shared.messages import ClusterOpened, Explains
 from shadowtime.shared.stages import Stage, chained, topics
 
 STAGES = chained(
@@ -36,11 +35,3 @@ STAGES = chained(
     Stage("scheduler", topics.WAIT_BOUNDS, topics.DECISIONS, Scheduler, ("forecast", "Decided"), price=Scheduler.price),
     Stage("scoreboard", topics.DECISIONS, topics.SCORES, Scoreboard, ("scores", "samples", "drifts")),
 )
-
-EXPLAINED = Stage("scheduler", topics.WAIT_BOUNDS, topics.DECISIONS, Explaining)
-"""Stage `scheduler` with a handler that explains why jobs wait. Readers of its state use it; no worker runs it."""
-
-
-def following(opened: ClusterOpened) -> Explains:
-    """Return a handler that explains waits from the envelopes that the scheduler or the scoreboard writes."""
-    return Following(opened)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from shadowtime.services.catalogue import configure
-from shadowtime.services.pipeline import EXPLAINED
+from shadowtime.services.explained import EXPLAINED
 from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.messages.envelope import (

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shadowtime.services.pipeline import EXPLAINED, STAGES
+from shadowtime.services.explained import EXPLAINED
+from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.explain.stage import Explaining
 from shadowtime.shared.formatting import clock, duration
 from shadowtime.shared.messages.envelope import (

@@ -6,7 +6,7 @@ from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, Advising
-    from shadowtime.services.processes.ask.cluster_queue import QueueAnswer, QueueQuestion
+    from shadowtime.services.processes.ask.cluster_queue import QueueAnswer, QueueQuestion, queues
     from shadowtime.services.processes.ask.gate import Gate, Viewer, require_own
     from shadowtime.services.processes.ask.once import (
         advise_once,
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         bound_once,
         explain_once,
         offers_once,
-        queues,
     )
     from shadowtime.services.processes.ask.questions import Problem, age_line, log_age, read_as
     from shadowtime.services.processes.ask.queue_text import SORTS, queue_csv, queue_lines

@@ -3,15 +3,17 @@
 The rows are from the state of stage `scheduler` in Redis. Starts and reasons are those of `ask --job`.
 """
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 from pydantic import Field
 
+from shadowtime.services.explained import EXPLAINED
 from shadowtime.services.processes.ask.answers import Answers
 from shadowtime.services.processes.ask.questions import LOG_AGE, OwnWord, RunName, log_age
-from shadowtime.services.processes.ask.words import ClusterWords
+from shadowtime.services.processes.ask.words import NAMES_OF, ClusterWords, WordReader
 from shadowtime.shared.errors import Unanswerable
 from shadowtime.shared.messages import (
     FOLLOWED,
@@ -26,6 +28,7 @@ from shadowtime.shared.messages import (
 )
 from shadowtime.shared.quoting import listed
 from shadowtime.shared.stages import ListsJobs, StageRun
+from shadowtime.shared.streaming import Settings, reading
 from shadowtime.shared.text import brief_of
 
 
@@ -189,3 +192,10 @@ def _running(
                 )
             )
     return tuple(rows)
+
+
+@asynccontextmanager
+async def queues(settings: Settings) -> AsyncIterator[ClusterQueues]:
+    """Yield an object that answers questions for the queue of a cluster."""
+    async with reading(settings, EXPLAINED.name) as reader, reading(settings, NAMES_OF) as names:
+        yield ClusterQueues(EXPLAINED, reader, words=WordReader(names))

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from rich.console import Group
 
-from shadowtime.services.pipeline import EXPLAINED, STAGES
+from shadowtime.services.explained import EXPLAINED
+from shadowtime.services.pipeline import STAGES
 from shadowtime.services.processes.ask.advice import AdviceQuestion, Advising
 from shadowtime.services.processes.ask.answers import MAX_FOLLOWED, Answers
-from shadowtime.services.processes.ask.cluster_queue import ClusterQueues
 from shadowtime.services.processes.ask.questions import OffersQuestion, Question, read_as
 from shadowtime.services.processes.ask.tables import advice_table, answer_table, offers_table, ranges_table
 from shadowtime.services.processes.ask.why import Explanations, JobQuestion, why_text
@@ -84,10 +84,3 @@ async def explain_once(settings: Settings, parameters: Mapping[str, object]) -> 
     async with answering_from(settings, EXPLAINED) as (reader, words):
         why = await Explanations(EXPLAINED, reader, words=words).explain(question)
     return PrintedAnswer(why.model_dump_json(), why_text(why))
-
-
-@asynccontextmanager
-async def queues(settings: Settings) -> AsyncIterator[ClusterQueues]:
-    """Yield an object that answers questions for the queue of a cluster."""
-    async with answering_from(settings, EXPLAINED) as (reader, words):
-        yield ClusterQueues(EXPLAINED, reader, words=words)

@@ -9,7 +9,7 @@ from typing import Any, get_origin
 import orjson
 from aiohttp import web
 
-from shadowtime.services.pipeline import EXPLAINED
+from shadowtime.services.explained import EXPLAINED
 from shadowtime.services.processes.ask.advice import AdviceQuestion, Advising
 from shadowtime.services.processes.ask.alternatives import hint
 from shadowtime.services.processes.ask.answers import Answers

@@ -6,7 +6,7 @@ from contextlib import suppress
 from heapq import nsmallest
 from itertools import islice
 
-from shadowtime.services.pipeline import following
+from shadowtime.services.explained import following
 from shadowtime.services.processes.live.outlook import (
     MAX_LOOKED_AT,
     MAX_RUNNING,

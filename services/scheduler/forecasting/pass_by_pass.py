@@ -5,7 +5,15 @@ from typing import Protocol
 import numpy as np
 
 from shadowtime.services.scheduler.forecasting.by_reservation import Placed
-from shadowtime.services.scheduler.forecasting.forecaster import NEVER_VALID, NONE, RunAhead, SchedulerState, Valid
+from shadowtime.services.scheduler.forecasting.forecaster import (
+    NEVER_VALID,
+    NONE,
+    ProjectedTables,
+    RunAhead,
+    SchedulerState,
+    Valid,
+    projected,
+)
 from shadowtime.services.scheduler.forecasting.kernels import (
     ORDER,
     PLANNED,
@@ -15,7 +23,6 @@ from shadowtime.services.scheduler.forecasting.kernels import (
     TOO_FAR,
     ProjectedQueue,
 )
-from shadowtime.services.scheduler.forecasting.projected import ProjectedTables, projected
 from shadowtime.services.scheduler.ordering import OrderedSettings, Ordering
 from shadowtime.services.scheduler.tables import Queue
 from shadowtime.shared.kernels import BEYOND, Integers, IntegerTable

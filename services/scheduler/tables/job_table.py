@@ -261,10 +261,12 @@ class JobTable:
 
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
-        self._size, self._least = 0, None
-        self.rows.clear()
-        for row in state:
-            self.add(tuple(row))
+        self.rows = {row[NUMBER]: tuple(row) for row in state}
+        self._size, self._least = len(self.rows), None
+        columns, space = self.table.shape
+        self.table = np.zeros((columns, max(space, self._size)), dtype=np.int64)
+        if self.rows:
+            self.table[:, : self._size] = np.array([*self.rows.values()]).T
 
 
 class Queue(JobTable):

@@ -13,7 +13,7 @@ from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import REGISTRIES, canonical, configure
-from shadowtime.services.pipeline import EXPLAINED
+from shadowtime.services.explained import EXPLAINED
 from shadowtime.services.scheduler.policies.easy import Easy
 from shadowtime.shared.messages import ClusterOpened, Envelope, JobStarted, JobSubmitted, SchedulingPoint, WaitBound
 from shadowtime.shared.stages import BoundsWaits, ForecastsStarts, StageRun

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from shadowtime.services.pipeline import EXPLAINED
+from shadowtime.services.explained import EXPLAINED
 from shadowtime.services.processes.ask.cluster_queue import ClusterQueues, QueueQuestion
 from shadowtime.shared.streaming.protocols import Transaction
 from shadowtime.shared.streaming.settings import Settings

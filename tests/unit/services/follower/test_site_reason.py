@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from shadowtime.services.pipeline import EXPLAINED, STAGES
+from shadowtime.services.explained import EXPLAINED
+from shadowtime.services.pipeline import STAGES
 from shadowtime.services.processes.ask.cluster_queue import ClusterQueues, QueueQuestion
 from shadowtime.services.processes.ask.queue_text import queue_csv, queue_lines
 from shadowtime.services.processes.ask.why import Explanations, JobQuestion, why_text

@@ -8,7 +8,7 @@ import pytest
 
 from shadowtime.replayer.comparison.plan import carry_out
 from shadowtime.services.catalogue import canonical
-from shadowtime.services.pipeline import EXPLAINED, following
+from shadowtime.services.explained import EXPLAINED, following
 from shadowtime.services.scheduler.explain.stage import Explaining
 from shadowtime.shared.messages.envelope import (
     CapacityChanged,

@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from typer.testing import CliRunner
 
-from shadowtime.services.pipeline import EXPLAINED
+from shadowtime.services.explained import EXPLAINED
 from shadowtime.services.processes.ask.cluster_queue import ClusterQueues, QueueAnswer, QueueQuestion
 from shadowtime.services.processes.ask.questions import read_as
 from shadowtime.services.processes.ask.queue_text import SORTS, queue_csv, queue_lines

@@ -6,7 +6,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from typer.testing import CliRunner
 
-from shadowtime.services.pipeline import EXPLAINED
+from shadowtime.services.explained import EXPLAINED
 from shadowtime.services.processes.ask.answers import Answers
 from shadowtime.services.processes.ask.once import STAGE
 from shadowtime.services.processes.ask.openapi import document

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from shadowtime.services.explained import EXPLAINED
 from shadowtime.services.follower.cluster.name_table import NameTable
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
-from shadowtime.services.pipeline import EXPLAINED
 from shadowtime.services.processes.ask.answers import Answers
 from shadowtime.services.processes.ask.questions import OffersQuestion, Question, read_as
 from shadowtime.services.processes.ask.tables import answer_table
