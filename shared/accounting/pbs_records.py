@@ -175,7 +175,9 @@ def _facts_of(
         raise ValueError(f"job {quote(job)} has a time before 1973, which is not a Unix time")
     exit_status = attributes.get("Exit_status", "")
     code = int(exit_status) if _EXIT.match(exit_status) else None
-    hosts, request = asked.get("exec_host", ""), _requested(*map(asked.get, OF_REQUESTS))
+    hosts, request, of_cray = asked.get("exec_host", ""), _requested(*map(asked.get, OF_REQUESTS)), _elements(asked)
+    if of_cray:
+        request = PbsRequest(*map(max, request, of_cray))
     ncpus = _whole(asked, "Resource_List.ncpus")  # PBS adds its defaults to what `select` states
     numbers = {
         "job_number": number_of(*numbered(job)),
@@ -186,7 +188,7 @@ def _facts_of(
         "run_time": _span(attributes.get("resources_used.walltime")) or UNKNOWN if kind == "E" else UNKNOWN,
         "limit": _span(asked.get("Resource_List.walltime"), unlimited=True),
         "processors": _processors(asked, hosts, request),
-        "requested": ncpus if "Resource_List.select" in asked and ncpus > 0 else request.processors,
+        "requested": ncpus if "Resource_List.select" in asked and ncpus > 0 and not of_cray else request.processors,
         "nodes": max(_whole(asked, "Resource_List.nodect"), request.nodes),
         "memory": _mebibytes(asked.get("Resource_List.mem", "")),
         "gpus": max(_whole(asked, "Resource_List.ngpus"), request.gpus),
@@ -327,6 +329,21 @@ def _requested(
     return PbsRequest(max(processors, procs), nodes, max(gpus, gpus_of_job, 0) or UNKNOWN)
 
 
+def _elements(asked: Mapping[str, str]) -> PbsRequest | None:
+    """Return the size of a request for processing elements of a Cray: `mppwidth`, or `size`; None if it has none.
+
+    An element has `mppdepth` processors, a node `mppnppn` elements. `exec_host` is a node that only starts the job.
+
+    >>> _elements({"Resource_List.mppwidth": "512", "Resource_List.mppdepth": "2", "Resource_List.mppnppn": "16"})
+    PbsRequest(processors=1024, nodes=32, gpus=-1)
+    """
+    width, depth, on_node = (_whole(asked, f"Resource_List.mpp{name}") for name in ("width", "depth", "nppn"))
+    width = max(width, _whole(asked, "Resource_List.size"))
+    if width <= 0:
+        return None
+    return PbsRequest(width * max(depth, 1), -(-width // on_node) if on_node > 0 else UNKNOWN, UNKNOWN)
+
+
 def _whole(attributes: Mapping[str, str], name: str) -> int:
     if name not in attributes:
         return UNKNOWN
@@ -335,8 +352,17 @@ def _whole(attributes: Mapping[str, str], name: str) -> int:
 
 
 def _instant(attributes: Mapping[str, str], name: str) -> int:
-    """Return a Unix time in seconds; `UNKNOWN` if it is missing or 0, as of a job that never ran."""
-    return _whole(attributes, name) or UNKNOWN
+    """Return a Unix time in seconds; `UNKNOWN` if it is missing or 0, as of a job that never ran.
+
+    A fraction, which Cobalt writes, is dropped.
+
+    >>> [_instant({"start": text}, "start") for text in ("1590106208.9", "1590106208", "0", "0.0", "soon")]
+    [1590106208, 1590106208, -1, -1, -1]
+    """
+    text, point, fraction = attributes.get(name, "").partition(".")
+    if point and not fraction.isdecimal():
+        return UNKNOWN
+    return whole_number(text) or UNKNOWN
 
 
 def _span(text: str | None, *, unlimited: bool = False) -> int:

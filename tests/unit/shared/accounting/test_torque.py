@@ -38,6 +38,10 @@ def read(tmp_path: Path, text: str) -> Workload:
         ("Resource_List.neednodes=c1:ppn=2+c3:ppn=2", 4, 2, None),
         ("Resource_List.procs=64", 64, None, None),
         ("total_execution_slots=12 unique_node_count=3", 12, None, None),
+        # a Cray, where `exec_host` is the node that starts the job
+        ("exec_host=nid00007/24 Resource_List.mppwidth=512 Resource_List.mppnppn=16", 512, 32, None),
+        ("exec_host=login1/0 Resource_List.mppwidth=32 Resource_List.mppdepth=4 Resource_List.nodect=1", 128, 1, None),
+        ("exec_host=login1/0 Resource_List.size=1200", 1200, None, None),
     ],
 )
 def test_sizes(tmp_path: Path, sized: str, processors: int, nodes: int | None, gpus: int | None) -> None:
@@ -131,3 +135,18 @@ def test_a_clock_that_is_not_utc_is_noted(tmp_path: Path, hours: int, text: str)
     )
     (note,) = read_trace(path).notes
     assert text in note
+
+
+def test_a_cray_of_pbs_pro_has_no_differing_sizes(tmp_path: Path) -> None:
+    sized = "exec_host=nid7/24 Resource_List.mppwidth=512 Resource_List.ncpus=1 Resource_List.select=1"
+    path = tmp_path / "20171002"
+    path.write_text(record("501.sdb", f"{TIMES} {sized} Resource_List.place=pack {ENDED}"))
+    trace = read_trace(path)
+    assert (prepare(trace, recorded=True)[0].processors, trace.notes) == (512, ())
+
+
+def test_times_with_fractions_as_cobalt_writes_them(tmp_path: Path) -> None:
+    times = "ctime=1506952800.62 etime=1506952801.0 start=1506952860.9 end=1506956475.5"
+    sized = 'exec_host="0-31,40-71" Resource_List.ncpus=4096 Resource_List.nodect=64 Resource_List.walltime=1:00:00'
+    job = read(tmp_path, record("501", f"{times} {sized} resources_used.walltime=1:00:15"))[0]
+    assert (job.submit_time, job.wait_time, job.run_time, job.processors) == (1, 59, 3615, 4096)
