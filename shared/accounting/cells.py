@@ -29,6 +29,12 @@ UNITS: dict[str, tuple[int, int]] = {
 STATED = ("ns", "us", "ms", "s", "min", "h", "d")
 """Units of time that a mapping of columns may state."""
 
+MEMORY = {
+    **dict.fromkeys(("b", "byte", "bytes"), "B"),
+    **{f"{unit}{end}".lower(): unit for unit in "KMGT" for end in ("", "B", "iB")},
+}
+"""Units of memory by their names in lower case: bytes, and 1,024 times as much each. A mapping may state them."""
+
 NO_LIMIT, NO_VALUE = "4294967295", "4294967294"
 """Numbers that Slurm's database stores for no limit and for a missing value."""
 
@@ -46,7 +52,7 @@ _ISO = re.compile(
 )
 _MEMORY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([KMGTP])i?B?\Z", re.IGNORECASE)
 _HOURS_AND_MINUTES = re.compile(r"([0-9]{1,6}):([0-5][0-9])\Z")
-_MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
+_MIB = {"B": 1 / 1024**2, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 
 Parser = Callable[[Any], int | None]
 """A function that returns the number that a cell states, `UNKNOWN` for a missing value, None if it is unreadable."""
@@ -186,19 +192,31 @@ def count_of(cell: Any) -> int | None:
     return int(number) if number is not None and 0 <= number <= MAX_INTEGER and number == int(number) else None
 
 
-def memory_of(cell: Any) -> int | None:
-    """Return the memory in a cell in MiB; `UNKNOWN` if missing, None if unreadable. A number without a unit is in MiB.
+def memory_of(unit: str | None = None) -> Parser:
+    """Return a parser of amounts of memory. It returns MiB.
 
-    >>> [memory_of(cell) for cell in ("16G", "512M", "2048", "1.5GiB", "16Gn", None, 17179869184)]
+    `unit` is the unit of numbers without one, one of the names in `MEMORY`; None means MiB, of which no memory has
+    `MOST_MEMORY` or more.
+
+    >>> [memory_of()(cell) for cell in ("16G", "512M", "2048", "1.5GiB", "16Gn", None, 17179869184)]
     [16384, 512, 2048, 1536, None, -1, None]
+    >>> memory_of("gb")("16"), memory_of("B")(17179869184), memory_of("gb")("512M")
+    (16384, 16384, 512)
     """
-    if isinstance(cell, str) and (match := _MEMORY.match(cell.strip())):
-        mib = float(match[1]) * _MIB[match[2].upper()]
+
+    def parse(cell: Any) -> int | None:
+        if isinstance(cell, str) and (match := _MEMORY.match(cell.strip())):
+            mib = float(match[1]) * _MIB[match[2].upper()]
+            return round(mib) if mib <= MAX_AMOUNT else None
+        number = _decimal(cell)
+        if number is None or number < 0:
+            return count_of(cell)
+        if unit is None:
+            return int(number) if number < MOST_MEMORY else None
+        mib = float(number) * _MIB[MEMORY[unit.lower()]]
         return round(mib) if mib <= MAX_AMOUNT else None
-    number = _decimal(cell)
-    if number is None or number < 0:
-        return count_of(cell)
-    return int(number) if number < MOST_MEMORY else None
+
+    return parse
 
 
 def word_of(cell: Any) -> str:

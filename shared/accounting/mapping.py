@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from shadowtime.shared.accounting.cells import STATED, UNITS
+from shadowtime.shared.accounting.cells import MEMORY, STATED, UNITS
 from shadowtime.shared.accounting.reading import NUMBERS, TEXTS
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import among, quote
@@ -14,7 +14,13 @@ SPANS = ("run_time", "suspended", "limit", "wait")
 NAMES = (*NUMBERS, "wait", "handed_in", "state", *TEXTS, "cluster")
 """Names that `--columns` accepts."""
 
-_IN_NAME = re.compile(r"(?:\A|[ _(\[])([a-zµ]+)[)\]]?\Z")
+_LAST_TIME, _LAST_MEMORY = (
+    re.compile(rf"(?:[ _(\[/-]|(?<=[a-z])(?=[A-Z]))((?i:{'|'.join(units)}))[)\]]?\Z") for units in (UNITS, MEMORY)
+)
+"""A unit as the last word of a column's name."""
+
+_MINUTES_OF_SLURM = {"timelimitraw", "timelimit_raw"}
+"""Names of columns that have minutes, as sacct prints them, in lower case."""
 
 
 class Mapped(NamedTuple):
@@ -23,25 +29,34 @@ class Mapped(NamedTuple):
     column: str
     unit: str | None = None
 
-    @property
-    def unit_in_name(self) -> str | None:
-        """The unit of time at the end of the column's name; None if it is seconds, or there is none.
+    def unit_in_name(self, name: str) -> str | None:
+        """Return the unit at the end of the column's name, for one of our names; None without one, and for seconds.
 
-        >>> Mapped("timelimit_minutes").unit_in_name, Mapped("limit").unit_in_name, Mapped("wait (h)").unit_in_name
-        ('minutes', None, 'h')
+        >>> [Mapped(text).unit_in_name("limit") for text in ("limit_minutes", "limit", "wait (h)", "TimelimitRaw")]
+        ['minutes', None, 'h', 'min']
+        >>> [Mapped(text).unit_in_name("limit") for text in ("wallTimeHours", "limit_sec", "hours", "Timelimit")]
+        ['hours', None, None, None]
+        >>> [Mapped(text).unit_in_name("memory") for text in ("memGiB", "mem_bytes", "mem (GB)", "ReqMem")]
+        ['gib', 'bytes', 'gb', None]
         """
-        match = _IN_NAME.search(self.column.lower())
-        unit = match[1] if match and match[1] != self.column.lower() else ""
-        return unit if UNITS.get(unit, (1, 1)) != (1, 1) else None
+        if self.column.lower() in _MINUTES_OF_SLURM:
+            return "min"
+        match = (_LAST_MEMORY if name == "memory" else _LAST_TIME).search(self.column)
+        unit = match[1].lower() if match else None
+        return None if UNITS.get(unit or "s") == UNITS["s"] else unit
+
+    def unit_of(self, name: str) -> str | None:
+        """Return the unit of the column's numbers, stated or in its name; None if there is none."""
+        return self.unit or self.unit_in_name(name)
 
 
 def notes_on_units(columns: Mapping[str, Mapped]) -> list[str]:
     """Return a note for each column that is read in the unit at the end of its name."""
     return [
-        f"{name} is read in {mapped.unit_in_name}, as the name of column {quote(mapped.column)} says; "
-        f"--columns {name}={mapped.column}:s would read it in seconds"
+        f"{name} is read in {unit}, as the name of column {quote(mapped.column)} says; --columns "
+        f"{name}={mapped.column}:{'M would read it in MiB' if name == 'memory' else 's would read it in seconds'}"
         for name, mapped in columns.items()
-        if name in (*SPANS, *INSTANTS) and mapped.unit is None and mapped.unit_in_name
+        if name in (*SPANS, *INSTANTS, "memory") and mapped.unit is None and (unit := mapped.unit_in_name(name))
     ]
 
 
@@ -61,7 +76,7 @@ def parse_columns(texts: Iterable[str]) -> dict[str, str]:
             if not equals or name not in NAMES:
                 raise SettingsError(
                     f"--columns {quote(pair)}: expected NAME=COLUMN, NAME=COLUMN:UNIT or NAME=, with NAME one of "
-                    f"{', '.join(NAMES)} and UNIT one of {', '.join(STATED)}"
+                    f"{', '.join(NAMES)} and UNIT one of {', '.join(STATED)} (of memory: B, K, M, G, T)"
                 )
             if mapping.setdefault(name, column) != column:
                 raise SettingsError(f"--columns: {name} has two columns, {mapping[name]!r} and {column!r}; name one")
@@ -90,10 +105,10 @@ def resolved(mapping: Mapping[str, str], there: Sequence[str]) -> dict[str, Mapp
         if not text or text in there:
             columns[name] = Mapped(text)
         elif colon and column in there:
-            if unit not in STATED or name not in (*INSTANTS, *SPANS):
+            if unit not in STATED if name in (*INSTANTS, *SPANS) else name != "memory" or unit.lower() not in MEMORY:
                 raise SettingsError(
                     f"--columns {quote(f'{name}={text}')}: expected a unit of time, one of {', '.join(STATED)}, "
-                    f"for one of {', '.join((*INSTANTS, *SPANS))}"
+                    f"for one of {', '.join((*INSTANTS, *SPANS))}; or of memory, one of B, K, M, G, T, for memory"
                 )
             columns[name] = Mapped(column, unit)
         else:

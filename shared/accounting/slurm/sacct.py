@@ -11,6 +11,7 @@ from shadowtime.shared.accounting import (
     CUT_AT_WINDOWS,
     FEDERATED_SPANS,
     LIFE,
+    NO_LIMIT,
     NOT_SET,
     TASKS,
     UNKNOWN,
@@ -301,6 +302,8 @@ class SacctColumns:
         self._cut_at_window = 0
         self._lists_cut = 0
         self._first_list = ""
+        self._bare_limit = ""
+        """The first limit that is a number, in a field of which sacct never prints numbers."""
         self._begun = False
 
     def require(self, names: Sequence[str], values: Sequence[str]) -> None:
@@ -427,7 +430,13 @@ class SacctColumns:
         """Return all accepted rows, with remarks on the file."""
         rows, limit = self.rows, self._mapped.get("limit")
         if limit is not None and limit.column and limit.unit is None:
-            rows.assumed_limit = limit.column, limit.unit_in_name or "s"
+            rows.assumed_limit = limit.column, limit.unit_in_name("limit") or "s"
+        if self._bare_limit:
+            rows.assumed_limit = "Timelimit", "min"
+            rows.notes.append(
+                f"Timelimit has numbers without a unit, such as {quote(self._bare_limit)}, which are read in minutes; "
+                "--columns limit=Timelimit:s would read them in seconds"
+            )
         rows.open_units = frozenset(name for name in ("run_time",) if name not in self._mapped)
         if self.instants.assumed:
             rows.note_assumed_utc("summer time is an hour off; ask sacct with SLURM_TIME_FORMAT=%s, or use --time-zone")
@@ -536,6 +545,9 @@ class SacctColumns:
             return np.where(first >= 0, first, other)
 
         raw = "JobIDRaw" if "JobIDRaw" in kept.columns else "JobID"
+        if not self._bare_limit and kept.has("Timelimit") and not kept.has("TimelimitRaw"):
+            texts = kept.columns["Timelimit"].coded[0]
+            self._bare_limit = next((text for text in texts if (whole(text) or UNKNOWN) > 0 and text != NO_LIMIT), "")
         requested, allocated = column("ReqCPUS"), known(column("AllocCPUS"), column("NCPUS"))
         if "ReqCPUS" not in kept.columns:
             requested = kept.numbers("ReqTRES", amount_of("cpu"))
@@ -581,13 +593,13 @@ class SacctColumns:
     def _override(self, kept: "_Kept", numbers: dict[str, Integers]) -> None:
         """Replace numbers by those of the columns that the user has mapped."""
         for name in kept.mapped.keys() - WORDS.keys():
-            unit = self._mapped[name].unit or self._mapped[name].unit_in_name
+            unit = self._mapped[name].unit_of(name)
             if name in INSTANTS:
                 parse = instant_of(self.instants, unit)
             elif name in ("run_time", "suspended", "limit"):
                 parse = span_of(unit)
             else:
-                parse = memory_of if name == "memory" else count_of
+                parse = memory_of(unit) if name == "memory" else count_of
             numbers[name] = kept.parsed(self._mapped[name].column, kept.mapped[name], parse)
 
 

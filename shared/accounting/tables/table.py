@@ -94,6 +94,7 @@ EXPECTED = {
 _DECIMAL_COMMA = re.compile(r"\s*[0-9]+,[0-9]+\s*\Z")
 _COMMAS = re.compile(r"\s*[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?\s*\Z")
 _HOW_TIMES = "; --date-format states the format of dates, and NAME=COLUMN:ms (or s, us, ns) the unit of numbers"
+_HOW_MEMORY = "; --columns memory=COLUMN:B (or K, M, G, T) states the unit of numbers"
 _ROUNDED = re.compile(r"[0-9](\.[0-9]+)?[eE]\+[0-9]+\Z")
 """A large number as spreadsheets show it."""
 
@@ -237,14 +238,13 @@ class _Table:
             self.rows.notes.append(f"no column for limit: its jobs have no requested time; it has {self._shown}")
 
     def _parser(self, name: str) -> Callable[[Any], Any]:
-        mapped = self._named[name]
-        unit = mapped.unit or mapped.unit_in_name
+        unit = self._named[name].unit_of(name)
         if name in INSTANTS:
             parse = instant_of(self._instants, unit)
         elif name in SPANS:
             parse = span_of(unit)
         else:
-            parse = memory_of if name == "memory" else count_of
+            parse = memory_of(unit) if name == "memory" else count_of
         counts = name not in (*INSTANTS, *SPANS, "memory")
         return lambda cell: parse(self._as_python(cell, counts=counts or name in self._thousands))
 
@@ -306,6 +306,7 @@ class _Table:
                 continue
             cell = column[unreadable[0]]
             what = f"{quote(named[name].column)} has {quote(str(cell))}, which is {EXPECTED[name]}"
+            what += _HOW_MEMORY * (name == "memory")
             if name in self._stated or name in REQUIRED:
                 wrong.append(f"{name}: {what}" + (_HOW_TIMES * (name in INSTANTS)))
             else:
@@ -318,7 +319,9 @@ class _Table:
             )
         self.require()
         self._note_missing_limit()
-        self.rows.notes += notes_on_units({name: named[name] for name in (*SPANS, *INSTANTS) if name in named})
+        self.rows.notes += notes_on_units(
+            {name: named[name] for name in (*SPANS, *INSTANTS, "memory") if name in named}
+        )
 
     def _with_points(self, columns: Mapping[str, CellColumn]) -> list[str]:
         """Note the durations whose points separate thousands. Return a fault for each that may have decimal points."""
@@ -375,7 +378,7 @@ class _Table:
         self.rows.extend(lines, numbers, words)
 
     def _parsed(self, name: str, column: CellColumn, bad: dict[int, str]) -> Integers:
-        unit = self._named[name].unit or self._named[name].unit_in_name
+        unit = self._named[name].unit_of(name)
         plain = self._instants.of_numbers if name in INSTANTS else spans_of if name in SPANS else as_it_is
         dated = self._instants.of_local if name in INSTANTS else None
         values, unreadable = column.numbers(
@@ -406,7 +409,7 @@ class _Table:
                 "they count as ended by themselves"
             )
         if limit is not None and limit.unit is None and self._bare_limits:
-            rows.assumed_limit = limit.column, limit.unit_in_name or "s"
+            rows.assumed_limit = limit.column, limit.unit_in_name("limit") or "s"
         return rows
 
 

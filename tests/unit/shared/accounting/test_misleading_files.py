@@ -193,6 +193,44 @@ def test_memory_in_bytes_is_no_memory_in_mebibytes(tmp_path: Path, memory: objec
     assert f"column 'memory' has '{memory}', which is not an amount of memory in MiB" in trace.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("column", "cell", "stated", "memory"),
+    [
+        ("memory_gb", "16", "", 16_384),
+        ("mem (KiB)", "4096", "", 4),
+        ("memGB", "1.5", "", 1536),
+        ("memory_gb", "16", ":M", 16),
+        ("mem", str(2**34), ":B", 16_384),
+        ("mem", "512M", ":G", 512),
+    ],
+)
+def test_memory_in_the_unit_of_its_column(tmp_path: Path, column: str, cell: str, stated: str, memory: int) -> None:
+    text = f"submit,start,end,processors,limit,{column}\n0,0,60,4,60,{cell}\n"
+    trace = trace_of(tmp_path, text, f"memory={column}{stated}")
+    assert trace.more["memory"].tolist() == [memory]
+    noted = [note for note in trace.notes if "memory is read in" in note]
+    assert len(noted) == (not stated)
+
+
+def test_the_minutes_of_sacct_are_minutes_also_in_a_mapping(tmp_path: Path) -> None:
+    text = "JobID|State|Submit|Start|End|TimelimitRaw|NCPUS\n7|COMPLETED|1795325000|1795325010|1795325070|120|4\n"
+    table = "job_number=JobID,submit=Submit,start=Start,end=End,processors=NCPUS,limit=TimelimitRaw"
+    for columns in ("", "limit=TimelimitRaw", table):
+        assert [job.requested_time for job in prepare(trace_of(tmp_path, text, columns))] == [7200]
+
+
+def test_limits_without_a_unit_in_a_field_that_sacct_prints_with_colons(tmp_path: Path) -> None:
+    text = "JobID|State|Submit|Start|End|Timelimit|NCPUS\n7|COMPLETED|1795325000|1795325010|1795328610|{}|4\n"
+    trace = trace_of(tmp_path, text.format(7200))
+    assert [job.requested_time for job in prepare(trace)] == [432_000]
+    assert any("such as '7200', which are read in minutes; --columns limit=Timelimit:s" in note for note in trace.notes)
+    assert [job.requested_time for job in prepare(trace_of(tmp_path, text.format(7200), "limit=Timelimit:s"))] == [7200]
+    with pytest.raises(TraceError, match="which are read in min from column 'Timelimit'; state the unit"):
+        prepare(trace_of(tmp_path, text.format(24)))
+    for whole in ("02:00:00", "UNLIMITED", "4294967295"):
+        assert not [note for note in trace_of(tmp_path, text.format(whole)).notes if "without a unit" in note]
+
+
 def test_points_that_separate_thousands_of_seconds(tmp_path: Path) -> None:
     head = "submit;start;run_time;processors\n"
     rows = "0;0;{};4\n1000;2000;{};4\n"
