@@ -13,6 +13,7 @@ from shadowtime.shared.accounting import (
     DATED,
     HOUR,
     KINDS,
+    NO_INSTANTS,
     OF_TYPE,
     TYPES,
     UNKNOWN,
@@ -29,7 +30,7 @@ from shadowtime.shared.accounting import (
     repeated,
     zone_of,
 )
-from shadowtime.shared.bounds import MAX_AMOUNT, MAX_INTEGER
+from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION, MAX_INTEGER
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.kernels import Flags, Integers
 from shadowtime.shared.quoting import quote
@@ -42,6 +43,9 @@ is in doubt."""
 
 MOST_YEARS = 50
 """Nine tenths of a log must have been submitted within fewer years than this."""
+
+YEAR = 366 * 86_400
+"""Seconds that most jobs neither wait nor run, and that most limits do not exceed."""
 
 FEW = 5
 """Minimum number of jobs for a check of shares."""
@@ -247,6 +251,18 @@ def _refuse_impossible(name: str, rows: AccountingRows, lives: Lives) -> None:
         )
     ran, held = rows.column("run_time"), lives.end - lives.start - np.maximum(lives.suspended, 0)
     over = lives.started & (lives.end != UNKNOWN)
+    times = rows.open_units
+    waits, runs = ("submit" if "start" in times else "wait"), ("end" if "end" in times else "run_time")
+    for did, column, those, long in (
+        ("waited", waits, begun, begun & (lives.start - lives.submit > YEAR)),
+        ("ran", runs, over, over & (held > YEAR)),
+    ):
+        if {column, "submit"} <= times and FEW <= those.sum() < long.sum() / MOST_SHARE:
+            raise TraceError(
+                f"{name}: {int(long.sum()):,} of {int(those.sum()):,} jobs {did} for more than a year, first "
+                f"{_example(rows, int(np.flatnonzero(long)[0]))}; name another column with --columns {column}=COLUMN, "
+                f"or {stated.format(column)}, where s confirms seconds"
+            )
     known, count = over & (ran >= 0), int(over.sum())
     differing = known & ((10 * ran + 60 < held) | (ran > 10 * held + 60))
     if "run_time" in rows.open_units and FEW <= known.sum() < differing.sum() / MOST_SHARE:
@@ -274,13 +290,17 @@ def _doubt(rows: AccountingRows, lives: Lives, limit: Integers, kept: Flags) -> 
     column, unit = rows.assumed_limit
     known = kept & lives.started & (lives.run_time > 0) & (limit > 0)
     over = known & (lives.run_time > limit + np.minimum(limit, GRACE))
-    if not known.any() or over.sum() <= MOST_SHARE * known.sum():
+    limited = kept & (limit > 0) & ~np.isin(limit, (MAX_DURATION, *NO_INSTANTS))
+    if over.sum() > MOST_SHARE * known.sum():
+        shown = f"{int(over.sum()):,} of {int(known.sum()):,} jobs ran longer than their limits, which are"
+    elif (limited & (limit > YEAR)).sum() > MOST_SHARE * limited.sum():
+        shown = f"most of {int(limited.sum()):,} limits are longer than a year, if they are"
+    else:
         return ""
     return (
-        f"{int(over.sum()):,} of {int(known.sum()):,} jobs ran longer than their limits, which are read in "
-        f"{'seconds' if unit == 's' else unit} from column {quote(column)}; state the unit with "
-        f"--columns limit={column}:min (or s, h, d, ms), where :s confirms seconds, and :h reads 2:30 as hours and "
-        "minutes"
+        f"{shown} read in {'seconds' if unit == 's' else unit} from column {quote(column)}; state the unit with "
+        f"--columns limit={column}:min (or s, h, d, ms, us, ns), where :s confirms seconds, and :h reads 2:30 as "
+        "hours and minutes"
     )
 
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         CUT_AT_WINDOWS,
         DATED,
         HOUR,
+        NO_INSTANTS,
         Lives,
         cut_at_windows,
         in_order_of_time,

@@ -134,6 +134,44 @@ def test_run_times_that_contradict_start_and_end_are_refused(
     assert times(trace_of(tmp_path, table(ran=ran), "run_time=")) == RIGHT
 
 
+@pytest.mark.parametrize(
+    ("heading", "row", "text"),
+    [
+        ("submit,start,end", lambda _, begin, wait, ran: (20_260_302, begin + wait, begin + wait + ran), "submit"),
+        (
+            "submit,start,end",
+            lambda _, submit, wait, ran: (submit - BEGIN, submit + wait, submit + wait + ran),
+            "submit",
+        ),
+        ("submit,wait,run_time", lambda _, submit, wait, ran: (submit, wait * 10**9, ran), "wait"),
+        ("submit,wait,run_time", lambda _, submit, wait, ran: (submit, wait, ran * 10**9), "run_time"),
+    ],
+)
+def test_years_of_waiting_or_running_are_refused_until_confirmed(
+    tmp_path: Path, heading: str, row: Callable[..., tuple[int, ...]], text: str
+) -> None:
+    rows = "\n".join(",".join(map(str, (*row(*job), 4))) for job in JOBS)
+    table = f"{heading},processors\n{rows}\n"
+    with pytest.raises(TraceError, match=rf"10 of 10 jobs \w+ for more than a year.*--columns {text}=COLUMN:min"):
+        trace_of(tmp_path, table)
+    assert trace_of(tmp_path, table, f"{text}={text}:s").table[:, FIELDS.index("job_number")].tolist() == [
+        *range(1, 11)
+    ]
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_limits_of_years_are_refused_until_their_unit_is_stated(tmp_path: Path, unit: str) -> None:
+    limit = 86_400 * {"ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    text = "submit,start,end,processors,limit\n" + "".join(
+        f"{submit},{submit + wait},{submit + wait + ran},4,{limit}\n" for _, submit, wait, ran in JOBS
+    )
+    with pytest.raises(TraceError, match=r"most of 10 limits are longer than a year, .*--columns limit=limit:min"):
+        prepare(trace_of(tmp_path, text))
+    assert {job.requested_time for job in prepare(trace_of(tmp_path, text, f"limit=limit:{unit}"))} == {86_400}
+    for no_limit in (2**31 - 1, 2**32 - 1, "UNLIMITED"):
+        prepare(trace_of(tmp_path, text.replace(f",4,{limit}", f",4,{no_limit}")))
+
+
 def test_limits_of_hours_and_minutes_are_refused_until_they_are_stated(tmp_path: Path) -> None:
     text = "job_number,submit,start,end,processors,limit\n1,0,5,3605,4,2:00\n2,0,5,7205,4,2:00\n"
     with pytest.raises(TraceError, match=r"state the unit .* :h reads 2:30 as hours and minutes"):
