@@ -107,6 +107,7 @@ def instant_of(instants: Instants, unit: str | None = None) -> Parser:
         if (number := _decimal(cell)) is not None:
             if number < 0:
                 return None
+            instants.absolute = instants.absolute or unit is not None
             return instants.of_number(int(number)) if unit is None else _scaled(number, unit)
         if isinstance(cell, date):
             return instants(cell.isoformat())

@@ -51,6 +51,9 @@ _ONE_DIGIT = re.compile(r"(?<=[- ])([0-9])(?=[-: ]|\Z)")
 _NAMED_MONTHS = ("%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S UTC %Y", "%d-%b-%Y %H:%M:%S", "%d %b %Y %H:%M:%S")
 """Dates with the name of a month, as `ctime` and databases write them."""
 
+_OF_LOG = 10**8
+"""Limit below which numbers are no Unix times, but seconds of a log or missing values."""
+
 _CLOCK = {f"{minute:02}:{second:02}": 60 * minute + second for minute in range(60) for second in range(60)}
 
 
@@ -98,6 +101,8 @@ class Instants:
         """Whether the day precedes the month in dates whose year comes last; None if unknown."""
         self.without_zone = 0
         """More than 0 if a date had no time zone."""
+        self.absolute = False
+        """Whether an instant needed no time zone: a Unix time, or a date that names a zone."""
         self._local = lru_cache(maxsize=4096)(self._dated)
         self._hours: dict[str, int | None] = {}
 
@@ -166,6 +171,7 @@ class Instants:
                     return self._unix(datetime.strptime(str(number), order))
                 except ValueError:
                     return None
+        self.absolute = self.absolute or number >= _OF_LOG
         return in_seconds(number)
 
     def of_numbers(self, numbers: Integers) -> Integers | None:
@@ -175,6 +181,7 @@ class Instants:
         """
         if self._of_digits or any(((numbers >= least) & (numbers < beyond)).any() for least, beyond, _ in COMPACT):
             return None
+        self.absolute = self.absolute or bool((numbers >= _OF_LOG).any())
         return in_seconds_all(numbers)
 
     def of_local(self, seconds: Integers) -> Integers | None:
@@ -204,6 +211,7 @@ class Instants:
     def _number(self, text: str) -> int | None:
         """Return the instant of a number with a fraction or exponent, or of a date; None if it is unreadable."""
         if text.isdecimal() and text.isascii() and len(text) <= 19:  # nanoseconds are beyond `MAX_INTEGER`
+            self.absolute = True
             return in_seconds(int(text))
         try:
             number = float(text) if text.isascii() and "_" not in text else None
@@ -261,6 +269,8 @@ class Instants:
         if date.tzinfo is None:
             self.without_zone += 1
             date = date.replace(tzinfo=self.zone)
+        else:
+            self.absolute = True
         try:
             seconds = date.timestamp()
         except (OverflowError, ValueError):

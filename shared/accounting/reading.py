@@ -118,10 +118,17 @@ class AccountingRows:
                 self._words[name].extend([""] * before)
             self._words[name].extend(words[name] if name in words else [""] * more)
 
-    def note_assumed_utc(self, advice: str = "see --time-zone") -> None:
-        """Record that dates without a time zone were read as UTC, and add a note with `advice`."""
+    def note_assumed_utc(self, advice: str = "see --time-zone", *, mixed: bool = False) -> None:
+        """Record that dates without a time zone were read as UTC, and add a note with `advice`.
+
+        `mixed` says whether other times of the file are Unix times or name a zone.
+        """
         self.assumed_utc = True
-        self.notes.append(f"its dates state no time zone: read as UTC; {advice}")
+        which = (
+            "some of its dates state no time zone, unlike its other times" if mixed else "its dates state no time zone"
+        )
+        wrong = "; if they are local, waits or run times are hours off" if mixed else ""
+        self.notes.append(f"{which}: read as UTC{wrong}; {advice}")
 
     def leave_out(self, reason: str, count: int, example: str) -> None:
         """Record that `count` rows are left out for a reason. `example` describes the first of them."""

@@ -401,7 +401,7 @@ class _Table:
         times = {name: self._named[name] for name in (*INSTANTS, *SPANS) if name in self._named}
         rows.open_units = frozenset(name for name, mapped in times.items() if mapped.unit is None)
         if self._instants.assumed:
-            rows.note_assumed_utc()
+            rows.note_assumed_utc(mixed=self._instants.absolute)
         if self._strange:
             ((state, _),) = self._strange.most_common(1)
             rows.notes.append(

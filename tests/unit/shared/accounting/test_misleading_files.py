@@ -219,6 +219,19 @@ def test_starts_before_submissions_are_refused(tmp_path: Path) -> None:
     assert times(trace_of(tmp_path, text, time_zone="America/New_York")) == RIGHT
 
 
+@pytest.mark.parametrize("other", [int, dated("%Y-%m-%d %H:%M:%SZ"), dated("%Y-%m-%dT%H:%M:%S.500+00:00")])
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_dates_without_a_zone_beside_times_that_need_none_are_noted(
+    tmp_path: Path, other: Callable[[int], object], zone: str | None
+) -> None:
+    local, submit, wait, ran = dated("%Y-%m-%d %H:%M:%S"), *JOBS[0][1:]
+    row = f"{other(submit)},{local(submit + wait)},{local(submit + wait + ran)},4\n"
+    notes = trace_of(tmp_path, f"submit,start,end,processors\n{row}", time_zone=zone).notes
+    assert any("unlike its other times: read as UTC; if they are local" in note for note in notes) == (zone is None)
+    notes = trace_of(tmp_path, table(local)).notes
+    assert "its dates state no time zone: read as UTC; see --time-zone" in notes
+
+
 def test_fractions_of_hours_are_rounded_to_seconds(tmp_path: Path) -> None:
     text = f"submit,start,end,processors,limit_hours\n0,0,500,4,{600 / 3600}\n"
     assert [job.requested_time for job in prepare(trace_of(tmp_path, text, "limit=limit_hours"))] == [600]
