@@ -67,6 +67,16 @@ UNREAD = {
     b"-- MariaDB dump": "a dump of a MariaDB database; export the table of jobs as CSV",
     b"-- PostgreSQL database dump": "a dump of a PostgreSQL database; export the table of jobs as CSV",
     b'"JOB_NEW"': "LSF's file of events, lsb.events; use lsb.acct of the same folder",
+    b"\x1f\x8b": "packed twice; unpack it first",
+    b"\x1f\x9d": "packed by compress; unpack it with gunzip",
+    b"\x04\x22\x4d\x18": "packed by lz4; unpack it with unlz4",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive; unpack it",
+    b"\xd0\xcf\x11\xe0": "an Excel table of before 2007; export the table of jobs as CSV",
+    **dict.fromkeys((b"\x80\x03", b"\x80\x04", b"\x80\x05"), "a pickle of Python; write the table with to_parquet"),
+    b"\x93NUMPY": "an array of numpy; write the table of jobs as CSV or Parquet",
+    **dict.fromkeys((b"RDX", b"RDA", b"X\n\x00"), "data of R; write the table of jobs with write.csv"),
+    b"version https://git-lfs": "a pointer of Git LFS in place of the file; fetch it with git lfs pull",
+    b"INSERT INTO": "SQL; export the table of jobs as CSV",
     b"#!": "a script",
     b"---\n": "YAML; sacct can print JSON with --json, or text with -P",
     b"%YAML": "YAML; sacct can print JSON with --json, or text with -P",
@@ -238,6 +248,8 @@ def _fault(loaded: object, _: str) -> str | None:
 def _unread(path: Path) -> str | None:
     """Return the kind of a file that no format accepts, and what to do; None if it may be SWF."""
     head = beginning_of(path)
+    if not head and path.is_file() and path.stat().st_size == 0:
+        return "an empty file"
     for beginning, what in UNREAD.items():
         if head.lstrip().startswith(beginning):
             return what

@@ -278,6 +278,8 @@ def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     members = [
         member for member in archive.infolist() if not member.is_dir() and not member.filename.startswith("__MACOSX/")
     ]
+    if any(member.filename == "[Content_Types].xml" for member in members):
+        raise TraceError("this is an Excel table; export the table of jobs as CSV")
     if len(members) != 1:
         raise TraceError(f"expected a zip archive with one file, found {len(members)}; unpack it first")
     if members[0].flag_bits & 1:

@@ -108,7 +108,7 @@ LINE = "1 0 5 60 8 59.50 -1 16 600 -1 1 7 2 -1 3 1 -1 -1\n"
         (b"%PDF-1.7\nnothing of a log\n", "is this a Standard Workload Format file?"),
         (b"\x7fELF\x00\x01\x02\x03", "is this a Standard Workload Format file?"),
         (b"a,b,c\n1,2,3\n", "line 1: "),
-        (b"", "it has no job line"),
+        (b"", "this is an empty file"),
         (b"; MaxProcs: 4\n", "it has no job line"),
         (LINE.encode() + LINE.replace("1 0", "2 x", 1).encode(), "line 2: field 2 is 'x', not a number"),
         (LINE.encode() + b"2 3 4\n", "line 2: 3 fields; a job line has 18"),

@@ -3,7 +3,9 @@
 import gzip
 import io
 import json
+import pickle
 import tarfile
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -331,6 +333,14 @@ def tar(text: bytes = b"") -> bytes:
     return gzip.compress(packed.getvalue(), mtime=0)  # workers of pytest must name the test alike
 
 
+def workbook() -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in ("[Content_Types].xml", "xl/workbook.xml"):
+            archive.writestr(zipfile.ZipInfo(name), "<x/>")  # with a fixed date: workers of pytest name the test alike
+    return packed.getvalue()
+
+
 @pytest.mark.parametrize(
     ("text", "what"),
     [
@@ -354,6 +364,15 @@ def tar(text: bytes = b"") -> bytes:
         (tar(), "a tar archive; unpack it"),
         (tar("".join("|".join(JOB.values()) + "\n" for _ in range(2)).encode()), "a tar archive; unpack it"),
         ("Job_Id: 1\n    job_name = x\n", "in no known format; it begins with 'Job_Id: 1'; known formats are Batsim, "),
+        ("", "this is an empty file"),
+        (gzip.compress(gzip.compress(b"1 2", mtime=0), mtime=0), "packed twice; unpack it first"),
+        (b"\x1f\x9d\x90\x41,\x42", "packed by compress; unpack it with gunzip"),
+        (b"\x04\x22\x4d\x18\x64,\x40\xa7", "packed by lz4; unpack it with unlz4"),
+        (pickle.dumps({"submit": [1]}, protocol=4), "a pickle of Python; write the table with to_parquet"),
+        (gzip.compress(b"RDX3\nX\n\0\0", mtime=0), "data of R; write the table of jobs with write.csv"),
+        (workbook(), "an Excel table; export the table of jobs as CSV"),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:ab\n", "fetch it with git lfs pull"),
+        ("INSERT INTO `c_job_table` VALUES (1,2,'',NULL);\n", "SQL; export the table of jobs as CSV"),
         ('{"timestamp": 1, "Jobs": {"300.h": {"queue": "workq"}}, "n": 3}', "it is an object with 'timestamp', 'Jobs'"),
     ],
 )
