@@ -43,6 +43,7 @@ from shadowtime.shared.accounting.slurm import GOING_ON, STATES, SacctColumns, c
 from shadowtime.shared.accounting.tables.blocks import TableBlock, TableFile
 from shadowtime.shared.accounting.tables.files import FRAME, PARQUET, delimiter_of, frame_table, head_at, table_file
 from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.cluster import KILLED, LIMIT, RESIZED
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.quoting import quote
@@ -79,6 +80,9 @@ BY_NUMBER = (
 )
 """States by their numbers in Slurm's database."""
 
+OF_STANDARD = *range(6), LIMIT, KILLED, RESIZED
+"""Statuses of the Standard Workload Format, and those that `convert` writes."""
+
 FLAGGED = {1 << 10: "REQUEUED", 1 << 13: "RESIZING", 1 << 19: "REVOKED"}
 """States of Slurm that are flags beside such a number."""
 
@@ -98,6 +102,7 @@ _HOW_MEMORY = "; --columns memory=COLUMN:B (or K, M, G, T) states the unit of nu
 _ROUNDED = re.compile(r"[0-9](\.[0-9]+)?[eE]\+[0-9]+\Z")
 """A large number as spreadsheets show it."""
 
+_BETWEEN_WORDS = re.compile(r"[ -]+")
 _HOURS_OR_MINUTES = re.compile(r"[0-9]{1,6}:[0-5][0-9]\Z")
 _POINTS = re.compile(r"\s*[1-9][0-9]{0,2}(\.[0-9]{3})+\s*\Z")
 
@@ -285,6 +290,15 @@ class _Table:
             words = [_state(cell) for cell in columns[named["status"].column].coded[0] if not is_missing(cell)]
             if sum(word in STATES or word in GOING_ON for word in words) > len(words) // 2:
                 named["state"] = named.pop("status")
+        if "status" in named:
+            cells, _ = columns[named["status"].column].coded
+            exit_code = next((cell for cell in cells if count_of(cell) not in (None, UNKNOWN, *OF_STANDARD)), None)
+            if exit_code is not None:
+                self.rows.notes.append(
+                    f"column {quote(named['status'].column)} has {quote(str(exit_code))}, which is no status of the "
+                    "Standard Workload Format; it is not read as status"
+                )
+                del named["status"]
 
         if "job_number" in named and not columns[named["job_number"].column].is_plain:
             ids = columns[named["job_number"].column].coded[0]
@@ -414,8 +428,15 @@ class _Table:
 
 
 def _state(cell: Any) -> str:
-    """Return the state of Slurm that a word means. `F` stays, because it means failed in Slurm and finished in PBS."""
+    """Return the state of Slurm that a word means. `F` stays, because it means failed in Slurm and finished in PBS.
+
+    >>> _state("Node Fail"), _state("timed-out"), _state("CANCELLED by 7"), _state("F")
+    ('NODE_FAIL', 'TIMEOUT', 'CANCELLED', 'F')
+    """
     word = str(cell or "").strip().upper()
+    joined = _BETWEEN_WORDS.sub("_", word)
+    if joined in OF_OTHERS or joined in STATES or joined in GOING_ON:
+        word = joined
     return word if word == "F" else OF_OTHERS.get(word, state_in(word))
 
 

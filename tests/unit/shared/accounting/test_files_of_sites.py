@@ -166,12 +166,26 @@ def test_short_codes_of_states(tmp_path: Path, state: str, status: int) -> None:
         ("DONE", 1),
         ("EXIT", 0),
         ("COMPLETED_WALLTIME_REACHED", 100),
+        ("Node Fail", 101),
+        ("out of memory", 0),
+        ("timed-out", 100),
+        ("CANCELLED by 7", 5),
         ("F", -1),
     ],
 )
 def test_states_of_other_systems_in_a_table(tmp_path: Path, state: str, status: int) -> None:
     text = TABLE.replace("limit", "limit,state") + f"1,0,5,65,4,60,{state}\n"
     assert facts(trace_of(tmp_path, text, COLUMNS), "status") == [(status,)]
+
+
+def test_exit_codes_are_no_status(tmp_path: Path) -> None:
+    text = "submit,start,end,processors,limit,status\n" + "".join(
+        f"{i},{i},{i + 9},4,60,{i % 2 * 137}\n" for i in range(4)
+    )
+    trace = trace_of(tmp_path, text)
+    assert facts(trace, "status") == [(-1,)] * 4
+    assert "column 'status' has '137', which is no status" in trace.notes[0]
+    assert facts(trace_of(tmp_path, text.replace("137", "1")), "status") == [(0,), (1,), (0,), (1,)]
 
 
 @pytest.mark.parametrize(("number", "status"), [(3, 1), (4, 5), (5, 0), (6, 100), (11, 0), (1024, 101)])
