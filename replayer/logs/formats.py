@@ -129,7 +129,11 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     form = _stated_format(path, reading) or format_of(path)
     if form is None and (what := _unread(path)):
         raise TraceError(f"{path}: this is {what}")
-    if (form is None or form.NAME in WHOLE_LOGS) and replace(reading, lenient=False) != AS_READ and path.is_file():
+    if (
+        (form is None or form.NAME in WHOLE_LOGS)
+        and replace(reading, lenient=False) != AS_READ
+        and _size_of(path) is not None
+    ):
         kind = "the Standard Workload Format" if form is None else form.NAME
         raise SettingsError(
             f"{path} is read as a log in {kind}; --columns, --time-zone, --pools, --names and similar options are only "
@@ -248,7 +252,7 @@ def _fault(loaded: object, _: str) -> str | None:
 def _unread(path: Path) -> str | None:
     """Return the kind of a file that no format accepts, and what to do; None if it may be SWF."""
     head = beginning_of(path)
-    if not head and path.is_file() and path.stat().st_size == 0:
+    if not head and _size_of(path) == 0:
         return "an empty file"
     for beginning, what in UNREAD.items():
         if head.lstrip().startswith(beginning):
@@ -271,6 +275,14 @@ def _unread(path: Path) -> str | None:
             "and tables of text with a delimiter (--delimiter, ' ' for blanks) and names of columns (--fields)"
         )
     return None
+
+
+def _size_of(path: Path) -> int | None:
+    """Return the bytes of a file; None for other paths, also for those that the system refuses."""
+    try:
+        return path.stat().st_size if path.is_file() else None
+    except (OSError, ValueError):
+        return None
 
 
 def _is_tar(head: bytes) -> bool:
