@@ -1,13 +1,15 @@
-"""The accounting file of Grid Engine (SGE, Son of Grid Engine, Univa and Altair): a line for each job that finished."""
+"""The accounting file of Grid Engine (SGE, Univa, Altair, Gridware): a line for each job that finished."""
 
 import re
 from pathlib import Path
+from typing import Any
 
 from shadowtime.shared.accounting.durations import seconds_of
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
-from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, instant_of, whole_of
-from shadowtime.shared.accounting.text_file import first_lines, numbered_lines
+from shadowtime.shared.accounting.systems.job_rows import AccountedJobs, JobRow, instant_of, text_of, whole_of
+from shadowtime.shared.accounting.systems.json_objects import json_keys, json_records
+from shadowtime.shared.accounting.text_file import beginning_of, first_lines, numbered_lines
 from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION
 from shadowtime.shared.cluster import KILLED, LIMIT
 
@@ -35,25 +37,30 @@ _LIMIT = re.compile(r"(?<![\w.])h_rt=([0-9:.]+)")
 _MEMORY = re.compile(r"(?<![\w.])h_vmem=([0-9]{1,15}(?:\.[0-9]{1,9})?[KMGTkmgt]?)(?![\w.])")
 _UNIT = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _GPUS = re.compile(r"(?<![\w.])(?:n|num_)?gpus?=([0-9]{1,6})(?![\w.])")
+_KEYS = {"job_number", "submission_time", "qname", "slots"}
 _BEGINS = re.compile(rb"[^:\s]+(?::[^:]*){4}:[0-9]+(?::[^:]*){2}(?::[0-9]+){5}(?::[^:]*){28}")
 
 
 def begins(head: bytes) -> bool:
     """Return whether a file with this beginning is an accounting file of Grid Engine."""
-    return any(_BEGINS.match(line) for line in first_lines(head))
+    return json_keys(head) >= _KEYS or any(_BEGINS.match(line) for line in first_lines(head))
 
 
 def read(path: Path, _: Reading) -> AccountingRows:
-    """Return the jobs in the file. Times are Unix seconds, or milliseconds (Univa).
+    """Return the jobs in the file. Times are Unix seconds, milliseconds (Univa) or microseconds (JSON of Gridware).
 
     A job that is rescheduled has a line for each run. Tasks of parallel jobs with a line of their own are left out.
 
     References
     ----------
-    accounting(5) and sge_status(5) of Son of Grid Engine 8.1; docs/other-systems.md#grid-engine.
+    accounting(5) and sge_status(5) of Son of Grid Engine 8.1; sge_accounting(5) of Gridware 9.0;
+    docs/other-systems.md#grid-engine.
     """
     jobs = AccountedJobs()
-    jobs.take(((number, text) for number, text in numbered_lines(path) if not text.startswith("#")), _job)
+    if json_keys(beginning_of(path)) >= _KEYS:
+        jobs.take(json_records(path, "job_number"), _job_of)
+    else:
+        jobs.take(((number, text) for number, text in numbered_lines(path) if not text.startswith("#")), _job)
     return jobs.finished("it states no run time limit (qsub -l h_rt)")
 
 
@@ -63,11 +70,15 @@ def _job(line: int, text: str) -> JobRow | str:
     rest = _REST.match(parts[-1].strip())
     if len(parts) <= len(FIELDS) or rest is None:
         raise ValueError(f"expected a record of at least {len(FIELDS) + 4} fields")
-    values = dict(zip(FIELDS, parts, strict=False))
     category, task_of_job = rest.groups()
-    if task_of_job != "NONE":
-        return "task of a parallel job"
+    return _job_of(line, {**dict(zip(FIELDS, parts, strict=False)), "category": category, "pe_taskid": task_of_job})
 
+
+def _job_of(line: int, values: dict[str, Any]) -> JobRow | str:
+    """Return the job with these values, or the reason why they are of no job."""
+    if text_of(values, ["pe_taskid", "pe_task_id"]) not in ("", "NONE"):
+        return "task of a parallel job"
+    category = text_of(values, ["category"])
     number, task, slots = (whole_of(values, name) for name in ("job_number", "task_number", "slots"))
     submit, start, end = (instant_of(values, name) for name in ("submission_time", "start_time", "end_time"))
     failed, exit_status = whole_of(values, "failed"), whole_of(values, "exit_status")
@@ -86,11 +97,11 @@ def _job(line: int, text: str) -> JobRow | str:
         limit,
         memory=_mebibytes(slots, memory[1]) if memory else UNKNOWN,
         gpus=slots * int(gpus[1]) if gpus else UNKNOWN,
-        user=values["owner"],
-        account=values["project"] if values["project"] != "NONE" else values["account"],
-        job_name=values["job_name"],
-        partition=values["qname"],
-        node_list=values["hostname"],
+        user=text_of(values, ["owner"]),
+        account=text_of(values, ["project"] if values.get("project", "NONE") != "NONE" else ["account"]),
+        job_name=text_of(values, ["job_name"]),
+        partition=text_of(values, ["qname"]),
+        node_list=text_of(values, ["hostname"]),
     )
 
 

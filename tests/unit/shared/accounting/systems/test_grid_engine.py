@@ -1,10 +1,12 @@
 """The accounting file of Grid Engine, one of them written by Son of Grid Engine 8.1.9 of Debian 12."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from shadowtime.replayer.logs.formats import format_of, read_trace
+from shadowtime.replayer.logs.swf import FIELDS
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.shared.accounting import Reading
 from shadowtime.shared.accounting.systems import sge
@@ -87,3 +89,26 @@ def test_a_line_of_version_6_is_shorter(tmp_path: Path) -> None:
     assert form is not None
     assert form.NAME == "Grid Engine"
     assert len(sge.read(path, Reading())) == 1
+
+
+def test_a_line_of_gridware_is_json(tmp_path: Path) -> None:
+    written = [line(), line(failed=100, code=137), line(task="1.n01"), line().replace(":4711:", ":4712:")]
+    jobs: list[dict[str, object]] = []
+    for text in written:
+        values = dict(zip((*sge.FIELDS, "category", "iow", "pe_taskid"), text.split(":"), strict=False))
+        numbers = {name: int(values[name]) for name in ("job_number", "task_number", "slots", "failed", "exit_status")}
+        instants = {name: int(values[name]) * 10**6 + 415 for name in ("submission_time", "start_time", "end_time")}
+        words = {name: values[name] for name in ("qname", "hostname", "owner", "job_name", "category", "pe_taskid")}
+        jobs.append(numbers | instants | words | {"usage": {"rusage": {"ru_wallclock": 0}}})
+    del jobs[0]["pe_taskid"]
+    lines, json_lines = tmp_path / "accounting", tmp_path / "accounting.jsonl"
+    lines.write_text("".join(written))
+    json_lines.write_text("".join(f"{json.dumps(job)}\n" for job in jobs) + '{"job_number": 1\n')
+    old, new = read_trace(lines), read_trace(json_lines, Reading(lenient=True))
+    assert format_of(json_lines) is sge
+    without_project = [at for at, name in enumerate(FIELDS) if name != "group_id"]
+    assert new.table[:, without_project].tolist() == old.table[:, without_project].tolist()
+    assert {name: column.tolist() for name, column in new.more.items()} == {
+        name: column.tolist() for name, column in old.more.items()
+    }
+    assert [new.left_out[reason][0] for reason in ("task of a parallel job", "unreadable")] == [1, 1]
