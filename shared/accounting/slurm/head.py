@@ -138,7 +138,8 @@ def find_head(lines: Sequence[str], fields: Sequence[str], delimiter: str | None
     if fields:
         order = [KNOWN.get(field.lower(), field) for field in fields]
         known = [text for text in DELIMITERS if any(line.count(text) >= len(fields) - 1 for line in lines)]
-        shape = shape_of(order, delimiter or next(iter(known), "|"))
+        blanks = any(len(line.split()) >= len(fields) for line in lines)
+        shape = shape_of(order, delimiter or next(iter(known), " " if blanks else "|"))
         return SacctHead(shape, int(bool(lines) and shape.split(lines[0]) == list(fields)))
     for at, line in enumerate(lines[:MAX_PREAMBLE]):
         if (header := header_of(line, delimiter)) is not None:

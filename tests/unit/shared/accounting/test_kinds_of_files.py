@@ -85,6 +85,10 @@ FORMS: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "NCPUS": (changed(renamed={"AllocCPUS": "NCPUS"}), {}),
     "no header": (NO_HEADER, {}),
     "no header, named": (NO_HEADER, {"fields": tuple(HEAD.lower().split("|"))}),
+    "no header, blanks": (
+        NO_HEADER.replace(" by 7", "").replace("|", "   "),
+        {"fields": tuple(HEAD.split("|"))},
+    ),
     "semicolons": (GOOD.replace("|", ";"), {}),
     "tabs": (GOOD.replace("|", "\t"), {}),
     "commas": (GOOD.replace("|", ","), {}),
