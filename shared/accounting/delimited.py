@@ -53,15 +53,19 @@ class Shape(NamedTuple):
         return fields
 
     def _cut(self, text: str) -> Fields:
-        for between in (end for _, end in self.spans[:-1]):
-            if text[between : between + 1] not in ("", " "):  # sacct counts bytes, and a character may have several
-                text = text.encode(errors="surrogateescape").decode("latin-1")
-                break
-        if any(text[end : end + 1] not in ("", " ") for _, end in self.spans[:-1]):
-            return [text]
+        fields = self._at_spans(text)
+        if fields is None and not text.isascii():  # sacct counts bytes, and a character may have several
+            fields = self._at_spans(text.encode(errors="surrogateescape").decode("latin-1")) or []
+            fields = [field.encode("latin-1").decode(errors="surrogateescape") for field in fields]
+        return fields or [text]
+
+    def _at_spans(self, text: str) -> Fields | None:
+        """Return the fields of fixed width, or None if a field goes beyond its width."""
+        if len(text) <= self.spans[0][1] or any(text[end : end + 1] not in ("", " ") for _, end in self.spans[:-1]):
+            return None
         first, last = self.spans[-1]
         fields = [text[begin:end].strip() for begin, end in self.spans[:-1]]
-        return [*fields, text[first : max(last, len(text))].strip()] if len(text) > self.spans[0][1] else [text]
+        return [*fields, text[first : max(last, len(text))].strip()]
 
 
 class RowReader:

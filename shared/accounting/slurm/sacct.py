@@ -381,7 +381,11 @@ class SacctColumns:
         """Find the first value of each field that a column of fixed width has cut off: it ends in a plus sign."""
         for at, (name, (begin, end)) in enumerate(zip(shape.names, shape.spans, strict=False)):
             if name in CUT_OFF_FIELDS - self._cut_off.keys():
-                cut_off = [row[at] for row in rows if row[at][end - begin - 1 :] == "+"]
+                cut_off = [
+                    row[at]
+                    for row in rows
+                    if row[at].endswith("+") and len(row[at].encode(errors="surrogateescape")) == end - begin
+                ]
                 self._cut_off.update((name, value) for value in cut_off[:1])
 
     def take_rows(self, names: Sequence[str], lines: Sequence[int], rows: Sequence[Sequence[str]]) -> None:

@@ -366,6 +366,18 @@ def test_names_and_resources_that_a_column_cuts_off_are_noted(tmp_path: Path) ->
     assert not [note for note in trace_of(tmp_path, FIXED + fixed("1")).notes if "cut off" in note]
 
 
+def test_names_whose_width_sacct_counts_in_bytes_stay_names(tmp_path: Path) -> None:
+    users = ["Müller", "Jürgens+"]
+    cells = [b" " * (9 - len(user.encode())) + user.encode() for user in users]
+    lines = [b"     User ", b"-" * 9 + b" ", *(cell + b" " for cell in cells)]
+    rest = [*FIXED.splitlines(), fixed("1"), fixed("2")]
+    path = tmp_path / "log.txt"
+    path.write_bytes(b"\n".join(line + row.encode() for line, row in zip(lines, rest, strict=True)) + b"\n")
+    trace = read_trace(path, Reading(names=tmp_path / "names.json"))
+    assert list(json.loads((tmp_path / "names.json").read_text())["user"]) == users
+    assert any("its columns cut off values, such as User 'Jürgens+'" in note for note in trace.notes)
+
+
 def test_limits_that_sacct_never_prints(tmp_path: Path) -> None:
     head = "JobID|State|Submit|Start|End|Timelimit|AllocCPUS\n"
     with pytest.raises(TraceError, match=r"Timelimit '0.0833' is neither a duration nor UNLIMITED"):
