@@ -16,6 +16,12 @@ NAME = "Flux"
 RESULTS = {"COMPLETED": 1, "FAILED": 0, "CANCELED": 5, "TIMEOUT": LIMIT}
 """Status by the result of a job (RFC 21)."""
 
+NUMBERED = {
+    "result": {"1": "COMPLETED", "2": "FAILED", "4": "CANCELED", "8": "TIMEOUT"},
+    "state": {"32": "CLEANUP", "64": "INACTIVE"},
+}
+"""Words by their numbers in the job list itself, as Flux's own modules for Python and REST return it."""
+
 
 def begins(head: bytes) -> bool:
     """Return whether a file with this beginning is output of `flux jobs --json`."""
@@ -37,11 +43,12 @@ def read(path: Path, _: Reading) -> AccountingRows:
 
 
 def _job(numbers: dict[str, int], line: int, values: dict[str, Any]) -> JobRow:
-    job, result = text_of(values, ["id"]), text_of(values, ["result", "status"])
+    job, result, state = text_of(values, ["id"]), text_of(values, ["result", "status"]), text_of(values, ["state"])
+    result, state = NUMBERED["result"].get(result, result), NUMBERED["state"].get(state, state)
     submit, start, cleanup, inactive = (
         instant_of(values, name) for name in ("t_submit", "t_run", "t_cleanup", "t_inactive")
     )
-    over = text_of(values, ["state"]) in ("INACTIVE", "CLEANUP", "")
+    over = state in ("INACTIVE", "CLEANUP", "")
     if not job or submit == UNKNOWN or (over and result not in RESULTS):
         unknown = f"unknown result {quote(result)}{among(result, RESULTS)}"
         raise ValueError("no id or t_submit" if not job or submit == UNKNOWN else unknown)

@@ -107,6 +107,8 @@ def test_flux(tmp_path: Path) -> None:
         ({"duration": 0}, {"limit": MAX_DURATION}),
         ({"ncores": ""}, {"processors": 2}),
         ({"state": "RUN", "result": ""}, {"end": UNKNOWN}),
+        ({"state": 64, "result": 8}, {"status": LIMIT, "end": 1_600_003_610}),
+        ({"state": 16, "result": None}, {"end": UNKNOWN}),
     ],
 )
 def test_values_of_flux(tmp_path: Path, changed: dict[str, Any], expected: dict[str, int]) -> None:
