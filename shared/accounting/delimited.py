@@ -42,15 +42,28 @@ class Shape(NamedTuple):
         if self.spans:
             return self._cut(text)
         if self.quoted and '"' in text:
-            try:
-                fields = next(csv.reader([text], delimiter=self.delimiter, strict=True), [])
-            except csv.Error:  # quotes within a text, which mean nothing
-                fields = text.split(self.delimiter)
+            fields = self._unquoted(text)
         else:
             fields = text.split(None if self.delimiter == " " else self.delimiter)
         if len(fields) == len(self.names) + 1 and not fields[-1]:  # sacct -p ends each line with a delimiter
             fields.pop()
         return fields
+
+    def _unquoted(self, text: str) -> Fields:
+        r"""Return the fields of a line with quotes, of which those within a field are doubled or have a backslash.
+
+        >>> Shape(["job", "name"], ",", quoted=True).split(r'17,"a \"b\", c"')
+        ['17', 'a "b", c']
+        """
+        for escape in (None, "\\") if "\\" in text else (None,):
+            try:
+                lines = csv.reader(
+                    [text], delimiter=self.delimiter, strict=True, doublequote=escape is None, escapechar=escape
+                )
+                return next(lines, [])
+            except csv.Error:
+                continue
+        return text.split(self.delimiter)  # quotes within a text, which mean nothing
 
     def _cut(self, text: str) -> Fields:
         fields = self._at_spans(text)

@@ -406,6 +406,8 @@ class _Table:
                 expected = (
                     f"no Unix time in any unit; state its unit, as --columns {name}={column_name}:us (or ms, s, ns)"
                 )
+            if name not in (*REQUIRED, *INSTANTS, *SPANS):
+                expected += f" (--columns {name}= ignores the column)"
             bad.setdefault(at, f"{name} is {quote(cell)}, which is {expected}")
         return values
 

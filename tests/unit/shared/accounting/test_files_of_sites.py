@@ -178,6 +178,20 @@ def test_states_of_other_systems_in_a_table(tmp_path: Path, state: str, status: 
     assert facts(trace_of(tmp_path, text, COLUMNS), "status") == [(status,)]
 
 
+def test_quotes_with_a_backslash_as_spark_and_mysql_write_them(tmp_path: Path) -> None:
+    names = (r'"a \"b\", c"', r'"5\" disk"', r'"C:\"', '"a ""b"""', "plain")
+    rows = "".join(f"{at},{at},{at + 9},4,60,{name}\n" for at, name in enumerate(names))
+    trace = trace_of(tmp_path, f"submit,start,end,processors,limit,job_name\n{rows}")
+    assert (len(trace.table), trace.left_out) == (len(names), {})
+
+
+def test_fractions_of_gpus_name_the_option_that_ignores_them(tmp_path: Path) -> None:
+    text = "submit,start,end,processors,limit,gpus\n" + "".join(f"{i},{i},{i + 9},4,60,{i / 2}\n" for i in range(4))
+    with pytest.raises(TraceError, match=r"gpus is '0\.5', which is not a whole number \(--columns gpus= ignores the"):
+        trace_of(tmp_path, text)
+    assert len(trace_of(tmp_path, text, "gpus=").table) == 4
+
+
 def test_exit_codes_are_no_status(tmp_path: Path) -> None:
     text = "submit,start,end,processors,limit,status\n" + "".join(
         f"{i},{i},{i + 9},4,60,{i % 2 * 137}\n" for i in range(4)
