@@ -1,6 +1,6 @@
 """Mappings of the columns of published data sets: `--preset NAME`."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from shadowtime.shared.accounting import parse_columns
 from shadowtime.shared.errors import SettingsError
@@ -42,3 +42,18 @@ def preset_columns(name: str) -> dict[str, str]:
     if name not in PRESETS:
         raise SettingsError(f"--preset {quote(name)}: expected one of {', '.join(PRESETS)}; see docs/datasets.md")
     return parse_columns([PRESETS[name]])
+
+
+def preset_of(columns: Container[str]) -> str | None:
+    """Return the data set whose columns are all among `columns`, the one with most of them; None if there is none.
+
+    >>> preset_of(PRESETS["acme"].replace(",", "=").split("=")[1::2])
+    'acme'
+    """
+    needed = {name: preset_columns(name).values() for name in PRESETS}
+    there = [
+        name
+        for name, texts in needed.items()
+        if all(text in columns or text.rpartition(":")[0] in columns for text in texts)
+    ]
+    return max(there, key=lambda name: len(needed[name]), default=None)

@@ -42,6 +42,7 @@ from shadowtime.shared.accounting import (
 from shadowtime.shared.accounting.slurm import GOING_ON, STATES, SacctColumns, columns_shown, is_header, state_in
 from shadowtime.shared.accounting.tables.blocks import TableBlock, TableFile
 from shadowtime.shared.accounting.tables.files import FRAME, PARQUET, delimiter_of, frame_table, head_at, table_file
+from shadowtime.shared.accounting.tables.presets import preset_of
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.cluster import KILLED, LIMIT, RESIZED
 from shadowtime.shared.errors import SettingsError, TraceError
@@ -192,6 +193,7 @@ class _Table:
         self._hint = ""
         if any(map(_is_bare, file.names)):
             self._hint = "; if its first line has values in place of names, name the columns in order: --fields A,B,…"
+        self._names = file.names
         self._shown = columns_shown(file.names, file.values)
         self._stated = self._resolved(file.names, reading.columns)
         self._named = self._own_columns(file.names)
@@ -232,6 +234,8 @@ class _Table:
             options = "--columns " + ", ".join(f"{name}=COLUMN" for name in missing)
             if self.path == FRAME:
                 options = f"columns={{{missing[0]!r}: …}}"
+            elif preset := preset_of(self._names):
+                options = f"--preset {preset}, whose columns it has, or {options}"
             optional = "; limit is not needed with --requests actual" if "limit" in missing else ""
             raise TraceError(
                 f"{self.path}: no column for {', '.join(missing)}; give {options}{optional}; it has {self._shown}"

@@ -10,7 +10,7 @@ from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.reading_options import ReadingOptions, reading_of
 from shadowtime.shared.accounting.tables import PRESETS
 from shadowtime.shared.cli.paths import ROOT
-from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.errors import SettingsError, TraceError
 
 
 class Published(NamedTuple):
@@ -83,6 +83,15 @@ def test_a_preset_reads_the_columns_of_its_data_set(tmp_path: Path, name: str) -
     trace = read_trace(path, reading_of(ReadingOptions(preset=name)))
     job = prepare(trace, requests="as-logged" if "limit" in PRESETS[name] else "actual", recorded=True)[0]
     assert (job.wait_time, job.run_time, job.processors, job.nodes, job.requested_time, job.status) == expected
+
+
+@pytest.mark.parametrize("name", sorted({*PRESETS} - {"lanl"}))
+def test_a_table_of_a_data_set_names_its_preset(tmp_path: Path, name: str) -> None:
+    header, row, _ = SAMPLES[name]
+    path = tmp_path / "jobs.csv"
+    path.write_text(f"{header}\n{row}\n")
+    with pytest.raises(TraceError, match=f"give --preset {name}, whose columns it has, or --columns "):
+        read_trace(path)
 
 
 def test_columns_override_a_preset() -> None:
