@@ -34,6 +34,9 @@ PARQUET = b"PAR1"
 
 DELIMITERS = (",", ";", "\t", "|")
 
+ROWS_WITH_NAMES = 20
+"""The number of rows that show whether rows have names."""
+
 _SEPARATOR = re.compile(r"sep=.\Z", re.IGNORECASE)
 """A first line that states the delimiter for a spreadsheet."""
 
@@ -76,47 +79,93 @@ def head_at(lines: Sequence[str]) -> int:
 
 
 class _TextFile:
+    """Text with a delimiter. Other files may be appended, with their own heads and orders of columns."""
+
     def __init__(self, path: Path, beginning: bytes, reading: Reading) -> None:
         self._path = path
         lines = [line.decode(errors="surrogateescape") for line in beginning.splitlines()]
         self._skipped = head_at(lines)
         head = lines[self._skipped] if lines else ""
         self._head = head.encode(errors="surrogateescape")
-        self.delimiter = delimiter = reading.delimiter or delimiter_of(head)
-        names = Shape((), delimiter, quoted=True).split(head.removeprefix("#"))
+        self.delimiter = reading.delimiter or delimiter_of(head)
+        self._has_row_names = False
+        names = self._names_in(head)
         if reading.fields:
             if names != list(reading.fields):  # it is a row
                 self._skipped -= 1
                 self._head = b""
             names = list(reading.fields)
-        names = [name.strip() for name in names]
+        rows = list(filter(str.strip, lines[self._skipped + 1 :]))
+        if self._head and _has_row_names(rows, self.delimiter, len(names)):
+            self._has_row_names = True
+            names.insert(0, "")
+        self.names: Sequence[str] = names
+        self._shape = Shape(names, self.delimiter, quoted=True)
+        self.values: Sequence[str] = self._shape.split(rows[0]) if rows else ()
+
+    def _names_in(self, head: str) -> list[str]:
+        names = [name.strip() for name in Shape((), self.delimiter, quoted=True).split(head.removeprefix("#"))]
         if not names[-1]:  # a delimiter at the end of each line
             names.pop()
-        self.names = names
-        self._shape = Shape(names, delimiter, quoted=True)
-        first = next((line for line in lines[self._skipped + 1 :] if line.strip()), "")
-        self.values: Sequence[str] = self._shape.split(first) if first else ()
+        return ["", *names] if self._has_row_names else names
 
     def blocks(self, is_row: IsRow, odd: OddRows, wanted: Container[str]) -> Iterator[TableBlock]:
-        reader = RowReader(self._shape, lambda fields: is_row(dict(zip(self.names, fields, strict=True))), odd)
-        last, to_skip = 0, self._skipped + 1
+        def new_reader() -> RowReader:
+            names = self._shape.names
+            return RowReader(self._shape, lambda fields: is_row(dict(zip(names, fields, strict=True))), odd)
+
+        needed = [name for name in self.names if name in wanted]
+        reader, last, to_skip = new_reader(), 0, self._skipped + 1
         for block in lines_of(self._path):
             skipped, to_skip = min(to_skip, len(block)), max(to_skip - len(block), 0)
-            block, last = block[skipped:], last + skipped
-            again = bool(self._head) and self._head in block  # the head of another file, appended to this one
-            regular = (
-                None if reader.waits or again else columns_of_text(b"\n".join(block), len(block), self._shape, wanted)
-            )
-            if regular is not None:
-                yield TableBlock(np.arange(last + 1, last + 1 + len(block)), regular)
-            else:
-                lines = [
-                    (number, line.decode(errors="surrogateescape"))
-                    for number, line in enumerate(block, last + 1)
-                    if not again or line != self._head
-                ]
-                yield from self._block(*reader.take(lines))
+            block, last, begin = block[skipped:], last + skipped, 0
+            text = b"\n".join(block)
+            for at, names in self._heads_in(block, text, last, needed):
+                yield from self._rows(reader, last + begin, block[begin:at], b"\n".join(block[begin:at]), wanted)
+                begin, text = at + 1, b"\n".join(block[at + 1 :])
+                if names != self._shape.names:
+                    yield from self._finish(reader, odd)
+                    self._shape = self._shape._replace(names=names)
+                    reader = new_reader()
+            yield from self._rows(reader, last + begin, block[begin:], text, wanted)
             last += len(block)
+        yield from self._finish(reader, odd)
+
+    def _heads_in(
+        self, block: list[bytes], text: bytes, last: int, needed: Sequence[str]
+    ) -> Iterator[tuple[int, list[str]]]:
+        """Yield the index and the names of each head of an appended file.
+
+        Raise `TraceError` for a head that lacks a needed column.
+        """
+        longest = sorted(needed, key=len)[-2:]  # the least frequent in rows; one of them may be missing
+        marks = [name.encode(errors="surrogateescape") for name in longest]
+        if not self._head or not any(mark in text for mark in marks):
+            return
+        for at, line in enumerate(block):
+            if not any(mark in line for mark in marks):
+                continue
+            names = self._names_in(line.decode(errors="surrogateescape"))
+            missing = [name for name in needed if name not in names]
+            if not missing:
+                yield at, names
+            elif len(missing) < len(needed) // 2:
+                raise TraceError(
+                    f"{self._path}, line {last + at + 1}: another head, without the column {quote(missing[0])}, which "
+                    "the first head has; read files with different columns one by one"
+                )
+
+    def _rows(
+        self, reader: RowReader, last: int, block: list[bytes], text: bytes, wanted: Container[str]
+    ) -> Iterator[TableBlock]:
+        regular = None if reader.waits else columns_of_text(text, len(block), self._shape, wanted)
+        if regular is not None:
+            yield TableBlock(np.arange(last + 1, last + 1 + len(block)), regular)
+            return
+        lines = [(number, line.decode(errors="surrogateescape")) for number, line in enumerate(block, last + 1)]
+        yield from self._block(*reader.take(lines))
+
+    def _finish(self, reader: RowReader, odd: OddRows) -> Iterator[TableBlock]:
         numbers, rows, cut = reader.finish()
         yield from self._block(numbers, rows)
         if cut is not None:
@@ -125,7 +174,20 @@ class _TextFile:
     def _block(self, numbers: list[int], rows: list[list[str]]) -> Iterator[TableBlock]:
         if rows:
             columns = map(CellColumn, zip(*rows, strict=True))
-            yield TableBlock(np.array(numbers, dtype=np.int64), dict(zip(self.names, columns, strict=True)))
+            yield TableBlock(np.array(numbers, dtype=np.int64), dict(zip(self._shape.names, columns, strict=True)))
+
+
+def _has_row_names(rows: Sequence[str], delimiter: str, columns: int) -> bool:
+    """Return whether rows begin with their numbers in quotes, which have no column in the head, as R writes them.
+
+    >>> _has_row_names(['"1",4,60', '"2",8,90'], ",", 2), _has_row_names(["1,4,60"], ",", 2)
+    (True, False)
+    """
+    shape = Shape([""] * (columns + 1), delimiter, quoted=True)
+    return bool(rows) and all(
+        row.startswith(f'"{number}"{delimiter}') and len(shape.split(row)) == columns + 1
+        for number, row in enumerate(rows[:ROWS_WITH_NAMES], 1)
+    )
 
 
 class _ArrowTable:
@@ -148,11 +210,14 @@ class _ArrowTable:
         last = 0
         with _ArrowErrors(self._path):
             for batch in self._batches(BATCH):
-                columns = {
-                    name: CellColumn(_cells(column))
-                    for name, column in zip(self.names, batch.columns, strict=True)
-                    if name in wanted
-                }
+                there = dict(zip(batch.schema.names, batch.columns, strict=True))
+                needed = [name for name in self.names if name in wanted]
+                if missing := [name for name in needed if name not in there]:
+                    raise TraceError(
+                        f"{self._path}: a later file has no column {quote(missing[0])}, which the first one has; read "
+                        "files with different columns one by one"
+                    )
+                columns = {name: CellColumn(_cells(there[name])) for name in needed}
                 yield TableBlock(np.arange(last + 1, last + 1 + batch.num_rows), columns)
                 last += batch.num_rows
                 if last > MAX_LINES:

@@ -199,6 +199,8 @@ class _Table:
         self._named = self._own_columns(file.names)
         self.wanted = {mapped.column for mapped in self._named.values()}
         """Names of the columns that are read."""
+        if twice := [column for column in self.wanted if file.names.count(column) > 1]:
+            raise TraceError(f"{path}: several columns are called {quote(min(twice))}; rename them{self._hint}")
         self._decimal_comma = file.delimiter == ";"
         self._thousands: set[str] = set()
         """Names of durations with points that separate thousands."""
@@ -207,8 +209,6 @@ class _Table:
         self._strange: Counter[str] = Counter()
 
     def _resolved(self, there: Sequence[str], mapping: Mapping[str, str]) -> dict[str, Mapped]:
-        if twice := {column for column in there if there.count(column) > 1}:
-            raise TraceError(f"{self.path}: several columns are called {quote(min(twice))}; rename them{self._hint}")
         try:
             return resolved(mapping, there)
         except SettingsError as error:

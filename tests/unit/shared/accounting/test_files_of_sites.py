@@ -107,6 +107,48 @@ def test_a_header_and_its_ruler_may_recur(tmp_path: Path) -> None:
     assert (facts(trace), trace.left_out) == ([(1, *RAN), (2, *RAN)], {})
 
 
+ROW_BY_COLUMN = {"submit": 10, "start": 12, "end": 20, "processors": 4, "limit": 60}
+
+
+def test_files_of_a_folder_may_have_their_columns_in_any_order(tmp_path: Path) -> None:
+    first, columns = [*ROW_BY_COLUMN], [*ROW_BY_COLUMN, "user"]
+    for at, names in enumerate((first, first[::-1], [*columns[3:], *columns[:3]], first)):
+        values = ROW_BY_COLUMN | {"user": "eve"}
+        rows = "".join(",".join(str(values[name]) for name in names) + "\n" for _ in range(2))
+        (tmp_path / f"{at}.csv").write_text(f"{','.join(names)}\n{rows}")
+    trace = read_trace(tmp_path)
+    expected = [(10, 2, 8, 4, 60)] * 8
+    assert facts(trace, "submit_time", "wait_time", "run_time", "processors", "requested_time") == expected
+    assert not trace.left_out
+    (tmp_path / "4.csv").write_text("submit,start,end,cores,limit\n10,12,20,4,60\n")
+    with pytest.raises(TraceError, match="line 13: another head, without the column 'processors', which the first"):
+        read_trace(tmp_path)
+
+
+def test_files_of_parquet_may_have_their_columns_in_any_order(tmp_path: Path) -> None:
+    for at, names in enumerate(([*ROW_BY_COLUMN], [*ROW_BY_COLUMN][::-1])):
+        parquet.write_table(pyarrow.table({name: [ROW_BY_COLUMN[name]] for name in names}), tmp_path / f"{at}.parquet")
+    assert facts(read_trace(tmp_path), "submit_time", "run_time", "requested_time") == [(10, 8, 60)] * 2
+    parquet.write_table(pyarrow.table({name: [1] for name in [*ROW_BY_COLUMN][:4]}), tmp_path / "2.parquet")
+    with pytest.raises(TraceError, match="a later file has no column 'limit', which the first one has"):
+        read_trace(tmp_path)
+
+
+def test_columns_without_a_name_or_of_the_same_name_harm_nothing_if_they_are_not_read(tmp_path: Path) -> None:
+    text = "submit,start,end,processors,limit,note,note,,\n10,12,20,4,60,a,b,,\n"
+    assert facts(trace_of(tmp_path, text), "submit_time", "requested_time") == [(10, 60)]
+    with pytest.raises(TraceError, match="several columns are called 'note'; rename them"):
+        trace_of(tmp_path, text, "user=note")
+
+
+@pytest.mark.parametrize("delimiter", [" ", ",", "\t"])
+def test_the_names_of_rows_that_r_writes_have_no_column(tmp_path: Path, delimiter: str) -> None:
+    head = delimiter.join(f'"{name}"' for name in ROW_BY_COLUMN)
+    rows = "".join(delimiter.join((f'"{number}"', *map(str, ROW_BY_COLUMN.values()))) + "\n" for number in (1, 2, 3))
+    trace = trace_of(tmp_path, f"{head}\n{rows}", delimiter=delimiter)
+    assert facts(trace, "submit_time", "run_time", "requested_time") == [(10, 8, 60)] * 3
+
+
 def test_the_head_of_an_appended_table_is_no_row(tmp_path: Path) -> None:
     trace = trace_of(tmp_path, TABLE + "1,0,5,65,4,60\n" + TABLE + "2,0,5,65,4,60\n", COLUMNS)
     assert (facts(trace), trace.left_out) == ([(1, 5, 60, 4, 60), (2, 5, 60, 4, 60)], {})
