@@ -59,7 +59,8 @@ ORDERS: tuple[Sequence[str], ...] = (
 MAX_SHOWN, MAX_NAME = 40, 40
 """The maximum number of columns that a message shows, and the length from which on it shows a name in quotes."""
 
-CPUS = {"NCPUS", "AllocCPUS", "ReqCPUS"}
+SIZES = {"NCPUS", "AllocCPUS", "ReqCPUS", "AllocTRES", "ReqTRES"}
+"""Fields that state processors. Tables of other kinds have none of these names, in any case."""
 
 MAX_PREAMBLE = 20
 """The number of lines that are searched for a header. Warnings may precede it."""
@@ -84,13 +85,13 @@ class SacctHead(NamedTuple):
 def is_header(names: Sequence[str], *, any_case: bool = False) -> bool:
     """Return whether names of columns are a header of sacct: at least three of its fields, with a job id among them.
 
-    The names must be spelled as sacct does, except with `any_case` or if there is a field of `CPUS`.
+    The names must be spelled as sacct does, except with `any_case` or if there is a field of `SIZES`.
 
     >>> is_header(["JobID", "State", "Submit", "NCPUS"]), is_header(["job", "submit", "start"])
     (True, False)
     """
     spelled = [KNOWN.get(name.lower(), "") for name in names]
-    any_case = any_case or not CPUS.isdisjoint(spelled)  # a table of another kind has no such columns
+    any_case = any_case or not SIZES.isdisjoint(spelled)
     known = {field for field, name in zip(spelled, names, strict=True) if field and (any_case or field == name)}
     return len(known) >= 3 and not {"JobID", "JobIDRaw"}.isdisjoint(known)
 

@@ -53,6 +53,15 @@ def changed(*, without: tuple[str, ...] = (), renamed: dict[str, str] | None = N
     return "\n".join(map("|".join, lines)) + "\n"
 
 
+def small_with_tres() -> str:
+    """Return the good file with names in small letters, and with processors as trackable resources (TRES)."""
+    rows = [row.split("|") for row in ROWS]
+    for row in rows:
+        row[9:11] = [f"billing=1,cpu={row[9]}", f"cpu={row[10]}" if row[10] != "0" else ""]
+    head = HEAD.lower().replace("reqcpus|alloccpus", "reqtres|alloctres")
+    return "\n".join([head, *map("|".join, rows)]) + "\n"
+
+
 def fixed_width(text: str, width: int = 14) -> str:
     """Return the file as sacct prints it without -P."""
     head, *rows = [line.split("|") for line in text.splitlines()]
@@ -85,6 +94,7 @@ FORMS: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "NCPUS": (changed(renamed={"AllocCPUS": "NCPUS"}), {}),
     "no header": (NO_HEADER, {}),
     "no header, named": (NO_HEADER, {"fields": tuple(HEAD.lower().split("|"))}),
+    "small letters and TRES": (small_with_tres(), {}),
     "no header, blanks": (
         NO_HEADER.replace(" by 7", "").replace("|", "   "),
         {"fields": tuple(HEAD.split("|"))},
