@@ -34,6 +34,9 @@ PARQUET = b"PAR1"
 
 DELIMITERS = (",", ";", "\t", "|")
 
+LEAST_COLUMNS = 4
+"""The number of columns that a table has at least. A first line with fewer is a title."""
+
 ROWS_WITH_NAMES = 20
 """The number of rows that show whether rows have names."""
 
@@ -64,13 +67,17 @@ def delimiter_of(line: str) -> str:
 
 
 def head_at(lines: Sequence[str]) -> int:
-    """Return the index of the line with the names of columns: the first one, or one behind comments.
+    """Return the index of the line with the names of columns: the first one, or one behind a title or comments.
 
     >>> [head_at(lines) for lines in (["# by eve", "", "job,submit", "1,2"], ["# job,submit", "1,2"], ["sep=;", "a;b"])]
     [2, 0, 1]
+    >>> head_at(["Jobs of 2026, all queues", "", "job,submit,start,end", "1,2,3,4"])
+    2
     """
     there = [at for at, line in enumerate(lines) if line.strip() and not _SEPARATOR.match(line)]
-    first = next((at for at in there if not lines[at].startswith("#")), None)
+    plain = [at for at in there if not lines[at].startswith("#")]
+    wide = (at for at in plain if lines[at].count(delimiter_of(lines[at])) >= LEAST_COLUMNS - 1)
+    first = next(wide, next(iter(plain), None))
     if first is None:
         return there[0] if there else 0
     count = len(lines[first].split(delimiter_of(lines[first])))

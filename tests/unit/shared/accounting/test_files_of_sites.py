@@ -160,6 +160,7 @@ def test_the_head_of_an_appended_table_is_no_row(tmp_path: Path) -> None:
         ("# exported by eve\n# of c1, all queues\n", ""),
         ("#", ""),
         ("sep=,\n", ""),
+        ("Jobs of c1, all queues\n\n", ""),
         ("", ", 7"),
     ],
 )
