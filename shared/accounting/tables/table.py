@@ -203,7 +203,7 @@ class _Table:
             raise TraceError(f"{path}: several columns are called {quote(min(twice))}; rename them{self._hint}")
         self._decimal_comma = file.delimiter == ";"
         self._thousands: set[str] = set()
-        """Names of durations with points that separate thousands."""
+        """Names of durations, and memory, with points that separate thousands."""
         self._bare_limits = True
         self._taken = 0
         self._strange: Counter[str] = Counter()
@@ -342,9 +342,12 @@ class _Table:
         )
 
     def _with_points(self, columns: Mapping[str, CellColumn]) -> list[str]:
-        """Note the durations whose points separate thousands. Return a fault for each that may have decimal points."""
+        """Note the durations and amounts of memory whose points separate thousands.
+
+        Return a fault for each column whose points may be decimal points.
+        """
         wrong: list[str] = []
-        for name in [name for name in SPANS if name in self._named and self._decimal_comma]:
+        for name in [name for name in (*SPANS, "memory") if name in self._named and self._decimal_comma]:
             column = columns[self._named[name].column]
             texts = [] if column.is_plain else [cell for cell in column.coded[0] if not is_missing(cell)]
             pointed = [cell for cell in texts if "." in cell]
@@ -352,10 +355,13 @@ class _Table:
                 continue
             self._thousands.add(name)
             if len(pointed) == len(texts):
-                wrong.append(
-                    f"{name}: {quote(self._named[name].column)} has {quote(pointed[0])}, which may be a decimal or "
-                    "have thousands; write it without points"
-                )
+                what = f"{quote(self._named[name].column)} has {quote(pointed[0])}, which may be a decimal "
+                what += "or have thousands"
+                if name == "memory" and name not in self._stated:
+                    self.rows.notes.append(f"column {what}; it is not read as {name}")
+                    del self._named[name]
+                else:
+                    wrong.append(f"{name}: {what}; write it without points")
         return wrong
 
     def take(self, block: TableBlock) -> None:

@@ -291,6 +291,17 @@ def test_points_that_separate_thousands_of_seconds(tmp_path: Path) -> None:
         trace_of(tmp_path, head + rows.format("3.600", "1.045"))
 
 
+def test_points_that_separate_thousands_of_mebibytes(tmp_path: Path) -> None:
+    text = "submit;start;end;processors;limit;memory\n0;5;65;4;60;{}\n0;5;65;4;60;{}\n"
+    assert trace_of(tmp_path, text.format("16.384", "512")).more["memory"].tolist() == [16_384, 512]
+    assert trace_of(tmp_path, text.format("16.384", "1.5")).more["memory"].tolist() == [16, 1]
+    trace = trace_of(tmp_path, text.format("16.384", "1.024"))
+    assert "memory" not in trace.more
+    assert "column 'memory' has '16.384', which may be a decimal or have thousands" in trace.notes[0]
+    with pytest.raises(TraceError, match=r"memory: 'memory' has '16\.384', which may be a decimal"):
+        trace_of(tmp_path, text.format("16.384", "1.024"), "memory=memory")
+
+
 def test_ids_that_a_spreadsheet_has_rounded_are_no_ids(tmp_path: Path) -> None:
     text = "job_number,submit,start,end,processors,limit\n" + "".join(
         f"4.1E+11,{submit},{submit + wait},{submit + wait + ran},4,7200\n" for _, submit, wait, ran in JOBS
