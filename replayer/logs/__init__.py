@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shadowtime.replayer.logs.trace import BUNDLED, Trace, sha256_of, size_note
     from shadowtime.replayer.logs.workload import (
         MAX_LOAD,
+        MAX_MACHINE,
         MIN_LOAD,
         YEAR_2000,
         Workload,

@@ -2,19 +2,22 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from math import ceil, floor, isnan
 from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 
+from shadowtime.replayer.arguments import require_different
 from shadowtime.replayer.comparison import RunPlan, replay_schedule
-from shadowtime.replayer.logs import Trace, Workload, perturbed, prepare
+from shadowtime.replayer.logs import MAX_MACHINE, Trace, Workload, perturbed, prepare
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.sweep.ranges import PLAIN, UNIT, UNITS
 from shadowtime.services.catalogue import Configuration, configure
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.formatting import counted
 from shadowtime.shared.kernels import Floats
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.statistics import half_width
@@ -24,7 +27,7 @@ TARGET = re.compile(rf"\s*(mean|median|longest|p{PLAIN})\s+(wait|slowdown)\s*<=\
 EXAMPLES = "expected a target such as 'p95 wait <= 4h', 'mean wait <= 30min' or 'mean slowdown <= 20'"
 
 LARGEST = 64
-"""Largest machine and largest load that are tried, as multiples of those of the log."""
+"""Largest machine, up to `MAX_MACHINE`, and largest load that are tried, as multiples of those of the log."""
 
 STEPS = 200
 """Number of steps into which the size of the log's machine is divided. Loads have steps of a hundredth."""
@@ -111,13 +114,16 @@ class CapacityQuestion(NamedTuple):
     def workload(self, value: int, copy: int) -> Workload:
         """Return a draw of the log on a machine of `value` processors, or with a load of `value` hundredths.
 
-        Copy 0 is the log itself.
+        Copy 0 is the log itself. Jobs that the log's own machine leaves out are left out on every machine, so that all
+        machines have the same jobs.
         """
-        size, load = (self.processors, value / 100) if self.of_load else (value, 1.0)
+        load = value / 100 if self.of_load else 1.0
+        own = self.of_load or self.oversized == "drop"
+        size = None if self.trace.pools is not None else self.processors if own else value
         prepared = prepare(
             self.trace, size, oversized=self.oversized, requests=self.requests, limit=self.jobs, load=load
         )
-        return perturbed(prepared, copy)
+        return perturbed(prepared if self.of_load else replace(prepared, processors=value), copy)
 
 
 class CapacityAnswer(NamedTuple):
@@ -158,18 +164,21 @@ def keeps(question: CapacityQuestion, target: Target, configured: Configuration,
 def boundary(kept: Callable[[int], bool], start: int, step: int, least: int, most: int) -> int | None:
     """Return the smallest of `least`, `least + step`, … whose value is kept, by bisection; None above `most`.
 
-    The search begins near `start`. It assumes that every larger value is kept, too. O(log(most / step)) calls.
+    The search begins near `start`. It assumes that every larger value is kept, too. O(log(most / step)) calls. The
+    largest value that is tried is at most `most`, and less than a step below it.
 
     >>> boundary(lambda value: value >= 37, start=20, step=1, least=1, most=1000)
     37
+    >>> boundary(lambda value: value >= 990, start=20, step=1, least=1, most=1000)
+    990
     >>> boundary(lambda value: False, start=20, step=1, least=1, most=1000) is None
     True
     """
-    lost, held = -1, max(ceil((start - least) / step), 0)
+    lost, held, last = -1, max(ceil((start - least) / step), 0), (most - least) // step
     while not kept(least + held * step):
-        lost, held = held, max(2 * held, 1)
-        if least + held * step > most:
+        if held == last:
             return None
+        lost, held = held, min(max(2 * held, 1), last)
     while held - lost > 1:
         middle = (lost + held) // 2
         if kept(least + middle * step):
@@ -182,10 +191,18 @@ def boundary(kept: Callable[[int], bool], start: int, step: int, least: int, mos
 def answers(question: CapacityQuestion, target: Target, policies: list[str]) -> Iterator[CapacityAnswer]:
     """Yield the answer of each policy.
 
-    Raise `SettingsError` if a SPEC is invalid.
+    Raise `SettingsError` if a SPEC is invalid, two policies are equal, or the size of a machine with pools is asked.
     """
+    if question.trace.pools is not None and not question.of_load:
+        raise SettingsError(
+            f"{question.trace.name}: expected a machine without pools, because a plan varies only its number of "
+            f"processors; found {counted(len(question.trace.pools), 'pool')}; find the largest load with --load, or "
+            "leave --pools out"
+        )
+    chosen = [(policy, configure(policy)) for policy in policies]
+    require_different("--policy", chosen)
     least = question.least
-    for policy, configured in [(policy, configure(policy)) for policy in policies]:
+    for policy, configured in chosen:
         yield CapacityAnswer(
             policy, tuple(_searched(question, target, configured, least, copy) for copy in range(question.copies + 1))
         )
@@ -203,14 +220,16 @@ def _searched(
     if question.of_load:
         lost = boundary(lambda load: not kept(load), question.logged, question.step, least, most)
         return most if lost is None else lost - 1 or None
-    return boundary(kept, question.processors, question.step, least, most)
+    return boundary(kept, question.processors, question.step, least, min(most, MAX_MACHINE))
 
 
-def _text(question: CapacityQuestion, value: float | None) -> str:
-    """Return a value in words: processors are rounded up, loads are rounded down."""
+def _text(question: CapacityQuestion, value: float | None, *, up: bool | None = None) -> str:
+    """Return a value in words, rounded up or down; by default to the safe side: processors up, loads down."""
     if value is None:
         return "none"
-    return f"{floor(round(value, 6)) / 100:.2f}" if question.of_load else f"{ceil(round(value, 6)):,}"
+    rounded = (floor if question.of_load else ceil) if up is None else (ceil if up else floor)
+    whole = rounded(round(value, 6))
+    return f"{whole / 100:.2f}" if question.of_load else f"{whole:,}"
 
 
 def sentence(question: CapacityQuestion, target: Target, results: list[CapacityAnswer]) -> str:
@@ -236,9 +255,11 @@ def sentence(question: CapacityQuestion, target: Target, results: list[CapacityA
 
 
 def _within(question: CapacityQuestion, result: CapacityAnswer) -> str:
-    """Return the 95 % interval of a mean in words."""
+    """Return the 95 % interval of a mean in words, its ends rounded outwards."""
     _, low, high = result.interval or (None, None, None)
-    return NOTHING if low is None or high is None else f"{_text(question, low)} to {_text(question, high)}"
+    if low is None or high is None:
+        return NOTHING
+    return f"{_text(question, low, up=False)} to {_text(question, high, up=True)}"
 
 
 def plan_table(question: CapacityQuestion, target: Target, results: list[CapacityAnswer], name: str) -> FittedTable:

@@ -29,7 +29,7 @@ class FittedTable:
     title
         Title above the table.
     names
-        Columns of names by their headings. They are always shown.
+        Columns of names by their headings. They are always shown. A name that does not fit is folded.
     columns
         Columns of figures, the most important first. The last columns are left out until the table fits. The first
         column always stays; any other column without figures is not shown.
@@ -79,7 +79,7 @@ class FittedTable:
     def _table(self, columns: Sequence[TableColumn], *, coloured: bool) -> Table:
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
         for heading in self._names:
-            table.add_column(heading, no_wrap=True)
+            table.add_column(heading, overflow="fold")  # a long name takes several lines, and no figure is cut
         for column in columns:
             table.add_column(f"{column.heading}\n{column.unit}", justify="right", no_wrap=True)
         for row, names in enumerate(zip(*self._names.values(), strict=True)):

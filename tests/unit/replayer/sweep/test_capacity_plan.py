@@ -129,3 +129,44 @@ def test_what_is_left_out_and_assumed_is_reported(path: Path, tmp_path: Path) ->
     assert "odd: 1 of 301 rows cannot be read and is left out" in shown.stderr
     assert "processors are assumed, the most that were held at one time" in shown.stderr
     assert "the log states no size; " in shown.output
+
+
+def test_large_machines_are_tried_up_to_the_largest(tmp_path: Path) -> None:
+    rows = [f"{job} 0 -1 60 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1 -1" for job in range(1, 201)]
+    (log := tmp_path / "at-once.swf").write_text("\n".join(["; MaxProcs: 8", *rows, ""]))
+    (answer,) = answers(question(log), parse_target("longest wait <= 60s"), ["easy"])  # 2 waves of 100 jobs
+    assert answer.values == (400,)
+
+
+def test_a_larger_machine_has_the_same_jobs(tmp_path: Path) -> None:
+    sizes = {job: 64 if job % 20 == 0 else 4 for job in range(1, 201)}
+    rows = [f"{job} {10 * job} -1 60 {size} -1 -1 {size} 600 -1 1 1 1 1 1 1 -1 -1" for job, size in sizes.items()]
+    (log := tmp_path / "wide.swf").write_text("\n".join(["; MaxProcs: 8", *rows, ""]))
+    assert [len(question(log).workload(size, copy=0)) for size in (8, 24, 64)] == [190, 190, 190]
+    cut = question(log)._replace(oversized="align")
+    assert [max(job.processors for job in cut.workload(size, copy=0)) for size in (8, 24, 100)] == [8, 24, 64]
+
+
+def test_a_machine_with_pools_has_a_largest_load_alone(tmp_path: Path) -> None:
+    (pools := tmp_path / "pools.toml").write_text('[[pool]]\nname = "a"\nprocessors = 8\npartitions = ["a"]\n')
+    jobs = [f"{job},{60 * job},{60 * job},{60 * job + 90},4,100,u,a" for job in range(1, 40)]
+    (log := tmp_path / "pool.csv").write_text(
+        "\n".join(["job,submit,start,end,processors,limit,user,partition", *jobs])
+    )
+    options = [str(log), "--pools", str(pools), "--target", "mean wait <= 60s", "--policy", "easy", "--copies", "0"]
+    size, load = (CliRunner().invoke(app, [*options, *more]) for more in ([], ["--load"]))
+    assert isinstance(size.exception, SettingsError)
+    assert "expected a machine without pools" in str(size.exception)
+    assert load.exit_code == 0
+    assert "mean wait <= 60s is kept by easy at" in load.output
+
+
+def test_a_policy_is_not_searched_twice(path: Path) -> None:
+    with pytest.raises(SettingsError, match="is given twice"):
+        list(answers(question(path), parse_target("p90 wait <= 2h"), ["easy", "easy"]))
+
+
+def test_an_interval_is_rounded_outwards(path: Path) -> None:
+    target, answer = parse_target("p95 wait <= 4h"), CapacityAnswer("easy", (116, 116, 115, 115, 116))  # 114.9 to 116.3
+    assert "at 116 processors (95 %: 114 to 117)" in sentence(question(path), target, [answer])
+    assert "at 1.15 times the load (95 %: 1.14 to 1.17)" in sentence(question(path, of_load=True), target, [answer])
