@@ -1,6 +1,7 @@
 """Reproduce a table of a paper, or all: `shadowtime reproduce NAME --logs FOLDER`."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -54,12 +55,17 @@ def reproduce(
             typer.echo(f"{table:{width}}{title}")
         return
 
+    of_grids: dict[str, object] = {"--out": out, "--workers": workers, "--csv": csv, "--latex": latex}
+    of_grids["--on"] = None if on == "cores" else on
     if name is not None and name.endswith(".json"):
+        others: dict[str, object] = {"--first": first, "--report": report}
+        _require_none(f"{name}: a result is repeated as it was made", of_grids | others)
         with lasting_imports():
             from shadowtime.replayer.campaign.reproduce_result import reproduce_result
         reproduce_result(Path(name), logs)
         return
     if name in STUDIES:
+        _require_none(f"{name} is no grid of replays", of_grids)
         carry_out_study(STUDIES[name], logs, first, report)
         return
     if name is not None and name not in known:
@@ -72,6 +78,12 @@ def reproduce(
         reproduce_all({table: path for table, path in known.items() if re.match(OF_A_PAPER, table)}, how)
     else:
         run_campaign(read_campaign(known[name]), replace(how, file=known[name]))
+
+
+def _require_none(why: str, options: Mapping[str, object]) -> None:
+    """Raise `SettingsError` if one of the options has a value, because none of them has an effect."""
+    if without_effect := [option for option, value in options.items() if value is not None]:
+        raise SettingsError(f"{why}, so leave out {', '.join(without_effect)}")
 
 
 app = application(reproduce)

@@ -148,4 +148,6 @@ def _options(path: Path, document: Mapping[str, Any], logs: Path) -> dict[str, A
         )
     log = f"{same[0]}@{size}" if size is not None else str(same[0])
     typed = {key: Path(value) if key in PATHS and value is not None else value for key, value in arguments.items()}
+    if size is not None:
+        typed.pop("processors", None)  # it was the size of other logs of the same command
     return {**typed, "traces": [log]}

@@ -237,6 +237,14 @@ def test_a_worker_that_finds_another_file_says_so(folder: Path, whole: "subproce
             "--csv and --latex are of one campaign, not of --all; leave them out, or name a page",
         ),
         (["reproduce", "--all", "--logs", "nowhere"], "--logs nowhere: it has none of the logs of the papers"),
+        (
+            ["reproduce", "result.json", "--csv", "a", "--first", "3"],
+            "result.json: a result is repeated as it was made, so leave out --csv, --first",
+        ),
+        (
+            ["reproduce", "P2-figures-1-to-4", "--latex", "a"],
+            "P2-figures-1-to-4 is no grid of replays, so leave out --latex",
+        ),
         (["reproduce", "P9-table-9"], "unknown campaign 'P9-table-9'; did you mean 'P4-table-2'? known: P0-table-1"),
         (["reproduce", "P1-table-4", "--logs", "."], "log KTH is missing: there is no KTH-SP2-1996-2.swf.gz in ."),
     ],

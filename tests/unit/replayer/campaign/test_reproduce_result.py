@@ -71,6 +71,15 @@ def test_it_is_reproduced(made: tuple[Path, Path], capsys: pytest.CaptureFixture
     assert "reproduced: all " in capsys.readouterr().err
 
 
+def test_a_size_of_other_logs_does_not_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, result = tmp_path / "small.swf", tmp_path / "sizes.json"
+    log.write_bytes(gzip.decompress(BUNDLED.read_bytes()))
+    compare_logs(Options([f"{log}@140", str(log)], processors=130, jobs=50, json=result))
+    assert [of_log["processors"] for of_log in orjson.loads(result.read_bytes())] == [140, 130]
+    reproduce_result(result, tmp_path)
+    assert "figures and digests are the same" in capsys.readouterr().err
+
+
 def test_a_log_elsewhere_is_taken_by_its_digest(made: tuple[Path, Path], tmp_path: Path) -> None:
     log, _ = made
     (tmp_path / "small.swf").write_bytes(log.read_bytes())
