@@ -105,7 +105,7 @@ def read_parts(path: Path) -> MachineParts:
     try:
         parts = _from_slurm_lines(text) if re.search(r"^NodeName=", text, re.MULTILINE) else _as_described(text)
     except (ValidationError, ValueError, RecursionError) as error:
-        why = first_of(error) if isinstance(error, ValidationError) else error
+        why = first_of(error, "file") if isinstance(error, ValidationError) else error
         raise TraceError(f"{path}: expected [[pool]] tables (TOML) or output of scontrol show node: {why}") from error
 
     if not 0 < len(parts.pools) <= MAX_POOLS:

@@ -161,8 +161,8 @@ def test_a_partition_or_a_node_of_no_pool_is_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("pool = 3", "expected [[pool]] tables (TOML) or output"),
-        ('[[pool]]\nname = "a"\n', "processors"),
+        ("pool = 3", "expected [[pool]] tables (TOML) or output of scontrol show node: pool: expected a list"),
+        ('[[pool]]\nname = "a"\n', "scontrol show node: pool.0.processors: it is missing"),
         ('[[pool]]\nname = "a"\nprocessors = 0\n', "processors"),
         ("", "0 pools"),
         (POOLS + POOLS.replace("cpu", "other"), "'batch' is in two pools"),
