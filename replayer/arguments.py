@@ -68,9 +68,13 @@ def read_clusters(
 ) -> list[Cluster]:
     """Return the named traces in order, and report the jobs left out by calls of `say`.
 
-    Raise `SettingsError` if two have the same log and machine size; other errors are those of `read_cluster`.
+    Raise `SettingsError` if two have the same log and machine size, or `--processors` sizes none of them; other errors
+    are those of `read_cluster`.
     """
-    clusters = [read_cluster(text, preparation, say, mode) for text in texts]
+    sizes = [split_size(text)[1] for text in texts]
+    if preparation.processors is not None and None not in sizes:
+        raise SettingsError(size_twice(texts[0]))
+    clusters = [_read_cluster(text, preparation, say, mode) for text in texts]
     require_different(
         "log",
         (
@@ -91,8 +95,12 @@ def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None]
     TraceError
         If the log cannot be read, or no job of it can be replayed.
     SettingsError
-        If an option does not apply to the log, or is out of its range.
+        If an option does not apply to the log, is out of its range, or the size of the machine is given twice.
     """
+    return read_clusters([text], preparation, say, mode)[0]
+
+
+def _read_cluster(text: str, preparation: Preparation, say: Callable[[str], None], mode: str) -> Cluster:
     path, size = split_size(text)
     workload, notes = _prepared(Path(path), preparation, size, recorded=not SOURCES[mode].closed_loop)
     name = workload.name
@@ -155,6 +163,11 @@ def split_size(text: str) -> tuple[str, int | None]:
     """
     log, _, size = text.rpartition("@")
     return (log, int(size)) if _NUMBER.match(size) else (text, None)
+
+
+def size_twice(log: str) -> str:
+    """Return the error about a log `LOG@PROCESSORS` with an option that gives the size, too."""
+    return f"{log}: @PROCESSORS and --processors exclude each other; leave one of them out"
 
 
 def parse_capacity(text: str) -> CapacityChanged:

@@ -154,6 +154,8 @@ def stated_reading(arguments: ReadingArguments) -> Reading:
         raise SettingsError("delimiter: expected at least one character, found ''; leave it out to detect it")
     if preset := stated.pop("preset", None):
         stated["columns"] = preset_columns(preset) | dict(stated.get("columns", {}))
+    if not isinstance(stated.get("columns", {}), Mapping):
+        raise SettingsError(f"columns: expected a mapping of our names to columns, found {stated['columns']!r}")
     if isinstance(stated.get("fields"), str):
         raise SettingsError(f"fields: expected a list of names, found the text {stated['fields']!r}")
     stated["fields"] = tuple(stated.get("fields", ()))
@@ -216,6 +218,8 @@ def replay(
     True
     """
     require_seed(seed)
+    if not isinstance(capacity or {}, Mapping):
+        raise SettingsError(f"capacity: expected a mapping of times to numbers of processors, found {capacity!r}")
     for name, trait in (("restartable", restartable), ("moldable", moldable)):
         if not isinstance(trait, bool):
             raise SettingsError(f"{name}: expected True or False, found {trait!r}")
@@ -229,9 +233,11 @@ def replay(
         ((label, configuration),) = configurations(mode, policies, specs.get("runtime"), specs.get("adjustment"))
         bound = parse_wait_bound(specs.get("wait-bound"), mode)
         try:
-            changes = tuple(
-                CapacityChanged(time=time, processors=size) for time, size in sorted((capacity or {}).items())
-            )
+            changes = tuple(CapacityChanged(time=time, processors=size) for time, size in (capacity or {}).items())
+        except ValidationError as error:
+            raise SettingsError(f"capacity: {first_of(error, 'a change')}") from None
+        changes = tuple(sorted(changes, key=lambda change: change.time))
+        try:
             plan = RunPlan(label, run_name(workload.name), workload, configuration, mode, bound, seed, changes, traits)
             plan.opened()
         except ValidationError as error:

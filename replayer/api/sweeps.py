@@ -76,6 +76,9 @@ def sweep(
     from shadowtime.replayer.sweep import Grid, campaign_of
 
     require_several(policies)
+    for name, text in (("processors", processors), ("load", load)):
+        if text is not None and not isinstance(text, str):
+            raise SettingsError(f"{name}: expected a text, such as '80,96' or '0.8..1.2 step 0.1'; found {text!r}")
     path = str(BUNDLED) if log is None else fspath(log)
     try:
         campaign = campaign_of(Grid(path, policies, processors, load, copies, jobs))

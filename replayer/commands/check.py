@@ -54,12 +54,12 @@ def check(
 
         import orjson
 
-        from shadowtime.replayer.arguments import origin_of, split_size
+        from shadowtime.replayer.arguments import origin_of, size_twice, split_size
         from shadowtime.replayer.logs import columns_of, described, machine_of, read_trace, size_note
 
     path, size = split_size(log)
     if size is not None and processors is not None:
-        raise SettingsError(f"{log}: @PROCESSORS and --processors exclude each other; leave one of them out")
+        raise SettingsError(size_twice(log))
     size = processors if size is None else size
     if size is not None and reading.pools is not None:
         raise SettingsError(

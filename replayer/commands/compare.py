@@ -18,8 +18,12 @@ CHOICES: dict[str, object] = {
 """Defaults of `compare` that differ from those of `replay`."""
 
 
+WITHOUT = {"in_pieces"}
+"""Options of `replay` that `compare` lacks, because its page needs all jobs at once."""
+
+
 def with_defaults(command: Callable[..., None], defaults: dict[str, object], text: str) -> Callable[..., None]:
-    """Return a copy of a command with other defaults and another help text."""
+    """Return a copy of a command with other defaults and another help text, and without the options `WITHOUT`."""
 
     @wraps(command)
     def changed(*arguments: Any, **options: Any) -> None:
@@ -29,6 +33,7 @@ def with_defaults(command: Callable[..., None], defaults: dict[str, object], tex
     parameters = [
         parameter.replace(default=defaults.get(name, parameter.default))
         for name, parameter in described.parameters.items()
+        if name not in WITHOUT
     ]
     changed.__signature__ = described.replace(parameters=parameters)  # type: ignore[attr-defined]
     changed.__doc__ = text

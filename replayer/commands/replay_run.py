@@ -37,7 +37,8 @@ from shadowtime.replayer.io import Interruption, Pace
 from shadowtime.replayer.logs import BUNDLED, require_parquet
 from shadowtime.replayer.presentation import predictions_plan
 from shadowtime.replayer.reading_options import reading_of
-from shadowtime.replayer.simulation import JobTraits
+from shadowtime.replayer.simulation import SOURCES, JobTraits
+from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler import OBJECTIVES
 from shadowtime.shared.chance import require_seed
 from shadowtime.shared.cli import say, start_logging
@@ -114,8 +115,10 @@ def compare_logs(options: Options) -> None:
         for cluster in clusters
         for label, configuration in chosen
     ]
-    wanted = options.predictions and not (options.runtime or options.adjustment or options.wait_bound)
-    wanted &= plans[0].obeyed and not options.in_pieces and settings is None and pace is None
+    wanted = options.predictions and plans[0].obeyed
+    if wanted and (hindered := _hinders_predictions(options)):
+        say(f"predictions at submission are not scored with {', '.join(hindered)}")
+        wanted = False
     telling_plans = [predictions_plan(in_part[0]) for in_part in in_parts(plans, len(clusters))] if wanted else []
     with result_files(targets, plans) as files, nullcontext() if settings is not None else interruption:
         if settings is not None:
@@ -163,10 +166,35 @@ def compare_logs(options: Options) -> None:
 
 
 def _policies(options: Options) -> list[str]:
-    """Return the SPECs of the policies. The policy recommended for the objective is the last, unless it is in them."""
+    """Return the SPECs of the policies. The policy recommended for the objective is the last, unless it is in them.
+
+    Raise `SettingsError` if a SPEC is invalid, or there is an objective although jobs start as recorded.
+    """
     policies = options.policy or ["easy"]
-    recommended = [OBJECTIVES[options.objective]] if options.objective else []
-    return [*policies, *[name for name in recommended if name not in policies]]
+    if options.objective is None:
+        return policies
+    if not SOURCES[options.mode].closed_loop:
+        raise SettingsError(
+            f"--objective {options.objective}: expected none in {options.mode} mode, where jobs start as recorded "
+            "under every policy; leave it out"
+        )
+    others = [values[0] if values else None for values in (options.runtime, options.adjustment)]
+    recommended = OBJECTIVES[options.objective]
+    known = [configure(policy, *others) for policy in policies]
+    return policies if configure(recommended, *others) in known else [*policies, recommended]
+
+
+def _hinders_predictions(options: Options) -> list[str]:
+    """Return the options of the user with which predictions at submission are not scored."""
+    hinders = {
+        "--runtime": options.runtime,
+        "--adjustment": options.adjustment,
+        "--wait-bound": options.wait_bound,
+        "--in-pieces": options.in_pieces,
+        "--transport kafka": options.transport == "kafka",
+        "--speed": options.speed != "max",
+    }
+    return [option for option, chosen in hinders.items() if chosen]
 
 
 def read_stream_settings(transport: str, run: str | None, flags: Sequence[str] | None) -> "Settings | None":

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
 from rich.console import Console
 
-from shadowtime.replayer.arguments import split_size
+from shadowtime.replayer.arguments import size_twice, split_size
 from shadowtime.replayer.campaign import Campaign, Column, Figure, Figures, Replayed, figure_of
 from shadowtime.replayer.logs import MAX_LOAD, MIN_LOAD
 from shadowtime.replayer.options import Oversized, Requests
@@ -63,6 +64,8 @@ def campaign_of(grid: Grid) -> Campaign:
         policies.setdefault(configure(spec.replace("{seed}", "0")), spec)
 
     path, size = split_size(grid.log)
+    if size is not None and grid.processors is not None:
+        raise SettingsError(size_twice(grid.log))
     sizes: Sequence[int | None] = [size] if grid.processors is None else _sizes(grid.processors)
     loads = [1.0] if grid.load is None else _loads(grid.load)
     sizes, loads = list(dict.fromkeys(sizes)), list(dict.fromkeys(loads))
@@ -145,7 +148,7 @@ class Point(NamedTuple):
     def slowdown(self) -> float:
         """Mean bounded slowdown; infinity if unknown."""
         mean = self.figures[0].mean
-        return float("inf") if mean is None else mean
+        return inf if mean is None else mean
 
 
 class Constraint(NamedTuple):
@@ -178,9 +181,13 @@ def points_of(done: Replayed) -> dict[str, list[Point]]:
 
 
 def _share(key: str, rows: Sequence[Figures], baseline: Sequence[Figures]) -> float:
-    """Return the mean over draws of a figure as a share of the baseline's; 1 where the baseline's is 0 or unknown."""
-    of = {row["copy"]: row[key] for row in baseline}
-    return fmean([(row[key] or 0.0) / of[row["copy"]] if of[row["copy"]] else 1.0 for row in rows])
+    """Return the mean over draws of a figure as a share of the baseline's.
+
+    The share is 1 if both are 0 or unknown, and infinite if only the baseline's is.
+    """
+    of = {row["copy"]: row[key] or 0.0 for row in baseline}
+    pairs = [(row[key] or 0.0, of[row["copy"]]) for row in rows]
+    return fmean([own / of_easy if of_easy else inf if own else 1.0 for own, of_easy in pairs])
 
 
 def winners(points: Sequence[Point], limits: Constraint) -> Iterator[tuple[str, Point]]:
@@ -189,8 +196,8 @@ def winners(points: Sequence[Point], limits: Constraint) -> Iterator[tuple[str, 
     A constraint that no policy keeps is left out. This needs a limit below 1, because the baseline's share is 1.
     """
     rules = (
-        ("no constraint", Constraint(float("inf"), float("inf"))),
-        (f"tail at most {limits.tail:g} of {BASELINE}'s", limits._replace(worst_user=float("inf"))),
+        ("no constraint", Constraint(inf, inf)),
+        (f"tail at most {limits.tail:g} of {BASELINE}'s", limits._replace(worst_user=inf)),
         (f"also worst user at most {limits.worst_user:g} of {BASELINE}'s", limits),
     )
     for words, rule in rules:

@@ -124,7 +124,9 @@ def test_what_was_done_to_the_log_is_done(log: shadowtime.Workload) -> None:
         ({"seed": -1}, "seed -1"),
         ({"speedup": "amdahl"}, "--speedup 'amdahl'"),
         ({"seed": 1.5}, "seed 1.5: expected a whole number"),
-        ({"capacity": {0: 10**30}}, "CapacityChanged.processors: expected a number less than or equal to 2147483647"),
+        ({"capacity": {0: 10**30}}, "^capacity: processors: expected a number less than or equal to 2147483647"),
+        ({"capacity": {0: 8, "noon": 4}}, "^capacity: time: expected a whole number"),
+        ({"capacity": [(0, 8)]}, "^capacity: expected a mapping of times to numbers of processors, found"),
     ],
 )
 def test_errors_name_the_culprit(log: shadowtime.Workload, arguments: dict[str, str], reason: str) -> None:

@@ -319,6 +319,18 @@ def test_processors_of_the_command_line(replay: Replay, log: Path) -> None:
     assert replay(log, "--processors", 12, "--json", "-").document["processors"] == 12
     both = replay(log, f"{log}@9", "--processors", 12, "--json", "-").document
     assert [each["processors"] for each in both] == [12, 9]
+    twice = "@PROCESSORS and --processors exclude each other; leave one of them out"
+    assert refused(replay(f"{log}@9", "--processors", 12)) == f"{log}@9: {twice}"
+
+
+def test_the_policy_of_an_objective_is_replayed_once(replay: Replay, log: Path) -> None:
+    done = replay(log, "--objective", "slowdown", "--policy", "tuned", "--json", "-")
+    assert [row["policy"] for row in done.document["policies"]] == ["tuned"]
+    done = replay(log, "--objective", "slowdown", "--policy", "easy", "--json", "-")
+    assert [row["policy"] for row in done.document["policies"]] == ["easy", "best"]
+    assert refused(replay(log, "--objective", "slowdown", "--mode", "recorded")).startswith(
+        "--objective slowdown: expected none in recorded mode"
+    )
 
 
 def test_requests_are_rewritten(replay: Replay, log: Path, tmp_path: Path) -> None:

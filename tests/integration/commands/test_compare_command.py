@@ -34,3 +34,9 @@ def test_what_is_named_counts(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert len(json.loads((tmp_path / "scores.json").read_text())["policies"]) == 1
     assert {path.name for path in tmp_path.iterdir()} == {"mine.html", "scores.json"}
+
+
+def test_an_option_that_its_page_rules_out_is_unknown(tmp_path: Path) -> None:
+    done = compare(tmp_path, "--in-pieces")
+    assert done.returncode == 2
+    assert done.stderr == "error: no such option: --in-pieces; see shadowtime compare --help\n"

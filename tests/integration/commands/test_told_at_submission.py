@@ -59,10 +59,15 @@ def test_the_baseline_is_one_of_the_policies(tmp_path: Path) -> None:
         ["--predictions", "--runtime", "last-two"],
         ["--predictions", "--adjustment", "auto"],
         ["--predictions", "--wait-bound", "bmbp:publish=plain"],
+        ["--predictions", "--in-pieces"],
     ],
 )
 def test_who_chooses_himself_sees_what_he_chose(options: list[str]) -> None:
-    assert "at submission" not in replayed(*options).stdout
+    done = replayed(*options)
+    assert "at submission" not in done.stdout
+    without_effect = [] if options == ["--no-predictions"] else [options[1]]
+    told = [f"predictions at submission are not scored with {option}" for option in without_effect]
+    assert [line for line in done.stderr.splitlines() if "predictions" in line] == told
 
 
 def test_policies_and_their_decisions_are_as_without(tmp_path: Path) -> None:

@@ -44,6 +44,11 @@ def test_a_preset_is_the_columns_of_a_data_set(tmp_path: Path) -> None:
     ("stated", "error", "message"),
     [
         ({"fields": "a,b"}, SettingsError, "expected a list"),
+        (
+            {"columns": "submit=t"},
+            SettingsError,
+            "columns: expected a mapping of our names to columns, found 'submit=t'",
+        ),
         ({"delimiter": ""}, SettingsError, "at least one character"),
         ({"zone": "UTC"}, TypeError, "unexpected keyword argument 'zone'"),
     ],

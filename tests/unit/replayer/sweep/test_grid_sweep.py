@@ -1,6 +1,7 @@
 """Sweeps: their campaigns, rows and winners."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -14,7 +15,7 @@ from shadowtime.replayer.campaign.run import HERE, How, replayed, write_files
 from shadowtime.replayer.campaign.tables import Figure
 from shadowtime.replayer.logs.swf import write_swf
 from shadowtime.replayer.sweep.command_line import app
-from shadowtime.replayer.sweep.grid_sweep import Constraint, Grid, Point, campaign_of, print_sweep, winners
+from shadowtime.replayer.sweep.grid_sweep import Constraint, Grid, Point, campaign_of, points_of, print_sweep, winners
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.shared.errors import ShadowtimeError
 from tests.support.small_logs import generated, job, write_log
@@ -80,6 +81,25 @@ def test_winners_keep_their_constraints() -> None:
     points.sort(key=lambda point: point.slowdown)
     named = [point.policy for _, point in winners(points, Constraint(1.1, 1.15))]
     assert named == ["fast", "unfair", "fair"]
+
+
+@pytest.mark.parametrize("options", [{"processors": 128}, {"load": 1.2}])
+def test_a_range_is_a_text(options: dict[str, Any]) -> None:
+    with pytest.raises(ShadowtimeError, match="expected a text, such as '80,96'"):
+        sweep(None, ["easy"], jobs=50, **options)
+
+
+def test_a_size_given_twice_is_refused(log: str) -> None:
+    with pytest.raises(ShadowtimeError, match="@PROCESSORS and --processors exclude each other"):
+        campaign_of(Grid(f"{log}@8", ["fcfs"], processors="8..16 step 8"))
+
+
+def test_a_wait_that_the_baseline_does_not_have_keeps_no_constraint(log: str, tmp_path: Path) -> None:
+    done = replayed(campaign_of(Grid(log, ["fcfs"])), how(log, tmp_path / "out"))
+    key = "users.longest_mean_wait"
+    easy, fcfs = ({**row, key: wait} for row, wait in zip(done.rows, (0.0, 3600.0), strict=True))
+    (points,) = points_of(done._replace(rows=[easy, fcfs])).values()
+    assert {point.policy: point.worst_user for point in points} == {"easy": 1.0, "fcfs": float("inf")}
 
 
 @pytest.mark.parametrize(
