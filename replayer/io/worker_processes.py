@@ -12,6 +12,7 @@ from threading import Thread
 from typing import TypeVar
 
 from shadowtime.shared.errors import ReplayError
+from shadowtime.shared.kernels import uninterrupted
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -76,7 +77,7 @@ def in_processes(
 
     def give(executor: ProcessPoolExecutor) -> None:
         for item in waiting:
-            with _naming(named(item)):
+            with _naming(named(item)), uninterrupted():  # a half-started process is known to nobody, and not killed
                 busy[executor.submit(work, item)] = executor, item
             return
 

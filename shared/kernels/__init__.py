@@ -14,7 +14,15 @@ if TYPE_CHECKING:
         Integers,
         IntegerTable,
     )
-    from shadowtime.shared.kernels.decorator import Kernel, cache_folder, get_ready, inlined, kept_kernels, kernel
+    from shadowtime.shared.kernels.decorator import (
+        Kernel,
+        cache_folder,
+        get_ready,
+        inlined,
+        kept_kernels,
+        kernel,
+        uninterrupted,
+    )
     from shadowtime.shared.kernels.easy_backfill import (
         BEYOND,
         ascending,

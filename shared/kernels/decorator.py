@@ -65,7 +65,7 @@ class Kernel:
 
     def load(self) -> Any:
         """Load or compile the kernel, and return the compiled function. Ctrl-C is delayed until afterwards."""
-        with _not_interrupted():
+        with uninterrupted():
             compiling = _compiling()
             with compiling.global_compiler_lock:
                 if self._compiled is None:
@@ -83,10 +83,11 @@ class Kernel:
 
 
 @contextmanager
-def _not_interrupted() -> Iterator[None]:
+def uninterrupted() -> Iterator[None]:
     """Delay Ctrl-C until the end of the block.
 
-    Otherwise Ctrl-C could leave a module half imported. In LLVM's callbacks into Python, Ctrl-C would be lost.
+    Otherwise Ctrl-C could leave a module half imported. In LLVM's callbacks into Python, Ctrl-C would be lost. While
+    numba makes the named tuples that a kernel returns, Ctrl-C would crash the process.
     """
     if (
         threading.current_thread() is not threading.main_thread()
@@ -157,7 +158,7 @@ def get_ready() -> None:
 
     If the cache has all kernels, this takes 50 us for each of them.
     """
-    with _not_interrupted():
+    with uninterrupted():
         compiling = _compiling()
     for kernel in MADE:
         if not kernel.loaded and not compiling.is_kept(kernel):

@@ -39,7 +39,7 @@ from shadowtime.services.scheduler.policies import (
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.settings import ForecastSettings, PolicySettings
 from shadowtime.services.scheduler.tables import CORRECTIONS, REQUESTED, SLOT, UNKNOWN, Queue, enqueue
-from shadowtime.shared.kernels import Integers, IntegerTable
+from shadowtime.shared.kernels import Integers, IntegerTable, uninterrupted
 from shadowtime.shared.messages import ClusterOpened, Decided, Envelope
 
 OUTLASTED = 2
@@ -251,6 +251,7 @@ class LogMachine:
             self._none,
             self._none,
         )
-        _, self._reserved = advance_one(
-            0, until, known, self.capacity, self.policy.members, self._machines, self._reserved, False, 1 << 62
-        )
+        with uninterrupted():
+            _, self._reserved = advance_one(
+                0, until, known, self.capacity, self.policy.members, self._machines, self._reserved, False, 1 << 62
+            )
