@@ -218,7 +218,10 @@ def at_load(workload: Workload, load: float, *, recorded: bool = False) -> Workl
         "submit_time": np.floor(submitted / load).astype(np.int64),
         "wait_time": np.full(len(submitted), UNKNOWN),
     }
-    return replace(workload, columns={**workload.columns, **moved})
+    order = np.lexsort(
+        (columns["job_number"], moved["submit_time"])
+    )  # submissions of different seconds may now be equal
+    return of_rows(replace(workload, columns={**columns, **moved}), order)
 
 
 def processors_of_jobs(columns: Mapping[str, Integers], sizes: Sizes) -> Integers:

@@ -122,6 +122,9 @@ def test_load_compresses_submissions() -> None:
         (50, 60, None),
     ]
     assert [job.submit_time for job in prepare(trace, load=0.5)] == [0, 14, 200]
+    later_first = trace_of({"submit_time": 6, "job_number": 9}, {"submit_time": 7, "job_number": 4})
+    assert numbers(prepare(later_first)) == [9, 4]
+    assert numbers(prepare(later_first, load=2)) == [4, 9]  # both at 3 s
 
 
 def test_load_is_refused_where_instants_would_stay() -> None:
