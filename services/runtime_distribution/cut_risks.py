@@ -7,6 +7,7 @@ earlier predictions correct the resulting risks (docs/algorithms.md#risk-of-bein
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -51,8 +52,12 @@ MAX_PENDING: Final = 5_000
 MAX_PLACES: Final = 1_000
 """Maximum number of places (pool, partition, queue) whose longest request is remembered."""
 
-PRICE: Final = Price(MAX_USERS * (40 * REMEMBERED + 600) + MAX_PENDING * 4_000, MAX_PENDING * 6_000, steps=100_000)
+MAX_LATE: Final = 256
+"""Number of submissions and ends that are applied together, unless a risk is asked for before."""
 
+PRICE: Final = Price(
+    MAX_USERS * (40 * REMEMBERED + 600) + (MAX_PENDING + MAX_LATE) * 4_000, MAX_PENDING * 6_000, MAX_LATE * 40_000
+)
 
 MINUTE: Final = 60
 """Unit of the requests at knots, in seconds."""
@@ -241,6 +246,9 @@ class CutRisks:
 
     Nothing is learned before the first prediction with a histogram, and nothing from a job without a request.
 
+    Most runs are never asked for a risk. So submissions and ends are noted, and applied in order, many at a time. One
+    at a time, they would displace the code and data of the other stages from the processor's caches.
+
     >>> risks, masses = CutRisks(), (0.0,) * 14 + (1.0,)
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> prediction = RunTimePrediction(point=3000.0, observations=5, histogram=masses)
@@ -259,6 +267,17 @@ class CutRisks:
         self.own, self.shorter = RiskRecord(), RiskRecord()
         self._pending: dict[int, tuple[int, Floats]] = {}  # of the jobs in the system: request, and fine masses
         self._longest: dict[tuple[int | None, ...], int] = {}
+        self._late: list[tuple[Callable[..., object], tuple[Any, ...]]] = []  # calls that are not made yet
+
+    def _later(self, apply: Callable[..., object], *arguments: Any) -> None:
+        self._late.append((apply, arguments))
+        if len(self._late) == MAX_LATE:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        for apply, arguments in self._late:
+            apply(*arguments)
+        self._late.clear()
 
     def _fine(self, job: JobSubmitted, prediction: RunTimePrediction, request: int) -> Floats:
         histogram, at_request = np.array(prediction.histogram), prediction.kernel_at_request
@@ -270,6 +289,7 @@ class CutRisks:
         """Return the risk of a job that is submitted now; None without a predicted histogram or a request."""
         if prediction is None or job.requested_time is None or not any(prediction.histogram):
             return None
+        self._catch_up()
         return CutRisk(self._fine(job, prediction, job.requested_time), prediction, job.requested_time, self)
 
     def longest(self, job: JobSubmitted) -> int:
@@ -278,6 +298,7 @@ class CutRisks:
         A pool, partition or queue that the job does not name matches all. A request of this length was accepted there.
         O(places).
         """
+        self._catch_up()
         own = _place(job)
         fits = (
             request
@@ -288,9 +309,10 @@ class CutRisks:
 
     def submit(self, job: JobSubmitted, prediction: RunTimePrediction | None) -> None:
         """Store the prediction of a submitted job until the job ends. Without a histogram or a request, do nothing."""
-        request = job.requested_time
-        if prediction is None or request is None or not prediction.histogram or not any(prediction.histogram):
-            return
+        if prediction is not None and job.requested_time is not None and any(prediction.histogram):
+            self._later(self._store, job, prediction, job.requested_time)
+
+    def _store(self, job: JobSubmitted, prediction: RunTimePrediction, request: int) -> None:
         place = _place(job)
         lru_put(self._longest, place, max(request, self._longest.get(place, 0)), MAX_PLACES)
         if len(self._pending) < MAX_PENDING:
@@ -298,13 +320,16 @@ class CutRisks:
 
     def forget(self, job_number: int) -> None:
         """Drop the prediction of a job that was withdrawn."""
-        self._pending.pop(job_number, None)
+        self._later(self._pending.pop, job_number, None)
 
     def learn(self, job: JobSubmitted, run_time: int, *, cut: bool) -> None:
         """Compare the run time of an ended job, in seconds, with its prediction at submission.
 
         `cut` states whether the job ended at its request. Without a stored prediction, nothing is learned.
         """
+        self._later(self._compare, job, run_time, cut)
+
+    def _compare(self, job: JobSubmitted, run_time: int, cut: bool) -> None:
         request, fine = self._pending.pop(job.job_number, (None, None))
         if request is None or fine is None:
             return
@@ -314,6 +339,7 @@ class CutRisks:
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
+        self._catch_up()
         return {
             "histories": self._histories.snapshot(),
             "near": self._near.snapshot(),
@@ -326,6 +352,7 @@ class CutRisks:
 
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
+        self._late.clear()
         self._histories.restore(state["histories"])
         self._near.restore(state["near"])
         self._reached.restore(state["reached"])
