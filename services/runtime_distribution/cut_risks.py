@@ -7,6 +7,7 @@ earlier predictions correct the resulting risks (docs/algorithms.md#risk-of-bein
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,9 @@ import numpy as np
 from shadowtime.services.runtime_distribution.ensembles import (
     AtRequest,
     NearRequest,
+    apart_at_request,
+    count_near,
+    count_reached,
     parts_of,
     quantiles_of,
     spread,
@@ -22,8 +26,8 @@ from shadowtime.services.runtime_distribution.ensembles import (
 from shadowtime.services.runtime_distribution.history import lru_put
 from shadowtime.services.runtime_distribution.weighted_jobs import UserHistories
 from shadowtime.shared.bounds import MAX_DURATION
-from shadowtime.shared.distributions import cut_probability, packed_numbers, unpacked_numbers
-from shadowtime.shared.kernels import Floats, FloatTable, kernel
+from shadowtime.shared.distributions import cut_probability, packed_numbers, predicted_outcomes, unpacked_numbers
+from shadowtime.shared.kernels import Floats, FloatTable, IntegerTable, kernel
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
 from shadowtime.shared.spec import Price
 
@@ -48,29 +52,33 @@ MAX_PENDING: Final = 5_000
 MAX_PLACES: Final = 1_000
 """Maximum number of places (pool, partition, queue) whose longest request is remembered."""
 
-PRICE: Final = Price(MAX_USERS * (40 * REMEMBERED + 600) + MAX_PENDING * 4_000, MAX_PENDING * 6_000, steps=100_000)
+MAX_LATE: Final = 256
+"""Number of submissions and ends that are applied together, unless a risk is asked for before."""
 
+PRICE: Final = Price(
+    MAX_USERS * (40 * REMEMBERED + 600) + (MAX_PENDING + MAX_LATE) * 4_000, MAX_PENDING * 6_000, MAX_LATE * 40_000
+)
 
 MINUTE: Final = 60
 """Unit of the requests at knots, in seconds."""
 
 
 @kernel
-def correct(counts: Floats, excess: Floats, weights: Floats, differences: Floats) -> None:
-    """Add an outcome to `counts` and `excess` in place, with a weight and a difference at each knot.
+def correct(record: FloatTable, outcome: FloatTable) -> None:
+    """Add an outcome to the counts and the excess of a record, its two rows, in place.
 
-    All arguments have shape (knots,). A difference is the outcome, 0 or 1, less the stated risk. Earlier outcomes lose
-    weight (`KEPT`) only at knots where the new one has a weight above 0.
+    The rows of the outcome are its weight and its difference at each knot. A difference is the outcome, 0 or 1, less
+    the stated risk. Earlier outcomes lose weight (`KEPT`) only at knots where the new one has a weight above 0.
 
-    >>> counts, excess = np.zeros(2), np.zeros(2)
-    >>> correct(counts, excess, np.array([0.0, 1.0]), np.array([0.5, 0.5]))
-    >>> counts.tolist(), excess.tolist()
-    ([0.0, 1.0], [0.0, 0.5])
+    >>> record = np.zeros((2, 2))
+    >>> correct(record, np.array([[0.0, 1.0], [0.5, 0.5]]))
+    >>> record.tolist()
+    [[0.0, 1.0], [0.0, 0.5]]
     """
-    for k in range(len(counts)):
-        kept = 1.0 - weights[k] * (1.0 - KEPT)
-        counts[k] = kept * counts[k] + weights[k]
-        excess[k] = kept * excess[k] + weights[k] * differences[k]
+    for k in range(record.shape[1]):
+        kept = 1.0 - outcome[0, k] * (1.0 - KEPT)
+        record[0, k] = kept * record[0, k] + outcome[0, k]
+        record[1, k] = kept * record[1, k] + outcome[0, k] * outcome[1, k]
 
 
 @kernel
@@ -107,39 +115,94 @@ def compared(fine: Floats, run_time: float, limit: float) -> FloatTable:
     return outcomes
 
 
+@kernel
+def compared_at_request(stated: float, cut: bool) -> FloatTable:
+    """Return the weight and the difference at each knot as for `correct`, for the stated risk at a job's own request.
+
+    The outcome is whether the job was cut. Only the knots next to the risk have a weight: 1 less their distance from
+    the risk, in gaps between knots.
+
+    >>> compared_at_request(0.14, True)[:, 5:8].round(2).tolist()
+    [[0.0, 0.2, 0.8], [0.86, 0.86, 0.86]]
+    """
+    place = np.interp(stated, KNOTS, np.arange(len(KNOTS)))
+    outcome = np.empty((2, len(KNOTS)))
+    for k in range(len(KNOTS)):
+        outcome[0, k] = max(1.0 - abs(k - place), 0.0)
+        outcome[1, k] = (1.0 if cut else 0.0) - stated
+    return outcome
+
+
+@kernel
+def stated_masses(
+    histogram: Floats, at_request: float, jobs: IntegerTable, near: Floats, reached: Floats, limit: float
+) -> Floats:
+    """Return the fine masses (`within_bins`) of a predicted histogram, spread like the last jobs of the user.
+
+    `at_request` is the predicted probability that the job reaches its request, negative if only the histogram is
+    predicted: then `jobs` and `reached` decide. `near` and `reached` are the counts of `NearRequest` and `AtRequest`.
+
+    >>> nobody, near, reached = np.zeros((0, 4), np.int64), np.full(8, 2.0), np.full(2, 2.0)
+    >>> stated_masses(np.array([0.5, 0.5]), -1.0, nobody, near, reached, 1.8)[[0, -1]].tolist()
+    [0.5, 0.25]
+    """
+    outcomes = predicted_outcomes(histogram, limit, at_request)
+    if at_request < 0.0:
+        outcomes = apart_at_request(outcomes, jobs, reached, limit)
+    return spread(outcomes, parts_of(jobs, near, limit))
+
+
+@kernel
+def learn_end(
+    fine: Floats,
+    run_time: float,
+    limit: float,
+    cut: bool,
+    own: FloatTable,
+    shorter: FloatTable,
+    near: Floats,
+    reached: Floats,
+) -> None:
+    """Add an ended job to all records in place: the two of `RiskRecord`, and the counts of all users' jobs.
+
+    `fine` are the masses from which the risks were stated. The times are the run time and the request, in seconds.
+    """
+    correct(shorter, compared(fine, run_time, limit))
+    correct(own, compared_at_request(fine[-1], cut))
+    count_near(near, run_time, limit)
+    count_reached(reached, run_time, limit)
+
+
 class RiskRecord:
     """The differences between stated risks and outcomes at `KNOTS`.
 
     >>> record = RiskRecord()
     >>> for _ in range(1_000):
-    ...     record.learn(np.where(KNOTS == 0.5, 1.0, 0.0), 0.2 - KNOTS)
+    ...     correct(record.sums, np.array([np.where(KNOTS == 0.5, 1.0, 0.0), 0.2 - KNOTS]))
     >>> record.corrected()[[6, 11]].round(1).tolist()
     [0.1, 0.2]
     """
 
     def __init__(self) -> None:
-        self._counts, self._excess = np.zeros(len(KNOTS)), np.zeros(len(KNOTS))
+        self.sums = np.zeros((2, len(KNOTS)))
+        """The two rows of `correct`: counts, and excess."""
 
     def corrected(self) -> Floats:
         """Return the corrected risk at each knot. It never falls as the stated risk rises."""
         from scipy.optimize import isotonic_regression  # here: the import is slow, and only advice needs it
 
-        weights = self._counts + PRIOR
-        risks = np.clip(KNOTS + self._excess / weights, 0.0, 1.0)
+        weights = self.sums[0] + PRIOR
+        risks = np.clip(KNOTS + self.sums[1] / weights, 0.0, 1.0)
         corrected: Floats = isotonic_regression(risks, weights=weights).x
         return corrected
 
-    def learn(self, weights: Floats, differences: Floats) -> None:
-        """Add an outcome, with weights and differences as for `correct`."""
-        correct(self._counts, self._excess, weights, differences)
-
     def snapshot(self) -> Any:
         """Return counts and differences."""
-        return [self._counts.tolist(), self._excess.tolist()]
+        return self.sums.tolist()
 
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
-        self._counts, self._excess = map(np.array, state)
+        self.sums = np.array(state)
 
 
 class CutRisk:
@@ -183,6 +246,9 @@ class CutRisks:
 
     Nothing is learned before the first prediction with a histogram, and nothing from a job without a request.
 
+    Most runs are never asked for a risk. So submissions and ends are noted, and applied in order, many at a time. One
+    at a time, they would displace the code and data of the other stages from the processor's caches.
+
     >>> risks, masses = CutRisks(), (0.0,) * 14 + (1.0,)
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> prediction = RunTimePrediction(point=3000.0, observations=5, histogram=masses)
@@ -201,18 +267,29 @@ class CutRisks:
         self.own, self.shorter = RiskRecord(), RiskRecord()
         self._pending: dict[int, tuple[int, Floats]] = {}  # of the jobs in the system: request, and fine masses
         self._longest: dict[tuple[int | None, ...], int] = {}
+        self._late: list[tuple[Callable[..., object], tuple[Any, ...]]] = []  # calls that are not made yet
+
+    def _later(self, apply: Callable[..., object], *arguments: Any) -> None:
+        self._late.append((apply, arguments))
+        if len(self._late) == MAX_LATE:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        for apply, arguments in self._late:
+            apply(*arguments)
+        self._late.clear()
 
     def _fine(self, job: JobSubmitted, prediction: RunTimePrediction, request: int) -> Floats:
-        outcomes, jobs = prediction.outcomes(float(request)), self._histories.of(job)
-        if prediction.at_request is None:
-            outcomes = self._reached.apart(outcomes, jobs, float(request))
-        fine: Floats = spread(outcomes, parts_of(jobs, self._near.counts, float(request)))
+        histogram, at_request = np.array(prediction.histogram), prediction.kernel_at_request
+        near, reached = self._near.counts, self._reached.counts
+        fine: Floats = stated_masses(histogram, at_request, self._histories.of(job), near, reached, float(request))
         return fine
 
     def of(self, job: JobSubmitted, prediction: RunTimePrediction | None) -> CutRisk | None:
         """Return the risk of a job that is submitted now; None without a predicted histogram or a request."""
         if prediction is None or job.requested_time is None or not any(prediction.histogram):
             return None
+        self._catch_up()
         return CutRisk(self._fine(job, prediction, job.requested_time), prediction, job.requested_time, self)
 
     def longest(self, job: JobSubmitted) -> int:
@@ -221,6 +298,7 @@ class CutRisks:
         A pool, partition or queue that the job does not name matches all. A request of this length was accepted there.
         O(places).
         """
+        self._catch_up()
         own = _place(job)
         fits = (
             request
@@ -231,9 +309,10 @@ class CutRisks:
 
     def submit(self, job: JobSubmitted, prediction: RunTimePrediction | None) -> None:
         """Store the prediction of a submitted job until the job ends. Without a histogram or a request, do nothing."""
-        request = job.requested_time
-        if prediction is None or request is None or not prediction.histogram or not any(prediction.histogram):
-            return
+        if prediction is not None and job.requested_time is not None and any(prediction.histogram):
+            self._later(self._store, job, prediction, job.requested_time)
+
+    def _store(self, job: JobSubmitted, prediction: RunTimePrediction, request: int) -> None:
         place = _place(job)
         lru_put(self._longest, place, max(request, self._longest.get(place, 0)), MAX_PLACES)
         if len(self._pending) < MAX_PENDING:
@@ -241,25 +320,26 @@ class CutRisks:
 
     def forget(self, job_number: int) -> None:
         """Drop the prediction of a job that was withdrawn."""
-        self._pending.pop(job_number, None)
+        self._later(self._pending.pop, job_number, None)
 
     def learn(self, job: JobSubmitted, run_time: int, *, cut: bool) -> None:
         """Compare the run time of an ended job, in seconds, with its prediction at submission.
 
         `cut` states whether the job ended at its request. Without a stored prediction, nothing is learned.
         """
+        self._later(self._compare, job, run_time, cut)
+
+    def _compare(self, job: JobSubmitted, run_time: int, cut: bool) -> None:
         request, fine = self._pending.pop(job.job_number, (None, None))
         if request is None or fine is None:
             return
-        limit, stated = float(request), float(fine[-1])
-        self.shorter.learn(*compared(fine, float(run_time), limit))
-        self.own.learn(np.maximum(1.0 - _knots_away(stated), 0.0), np.full(len(KNOTS), cut - stated))
+        records = self.own.sums, self.shorter.sums, self._near.counts, self._reached.counts
+        learn_end(fine, float(run_time), float(request), cut, *records)
         self._histories.learn(job, min(run_time, request))
-        self._near.learn(run_time, limit)
-        self._reached.learn(run_time, limit)
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
+        self._catch_up()
         return {
             "histories": self._histories.snapshot(),
             "near": self._near.snapshot(),
@@ -272,6 +352,7 @@ class CutRisks:
 
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
+        self._late.clear()
         self._histories.restore(state["histories"])
         self._near.restore(state["near"])
         self._reached.restore(state["reached"])
@@ -283,10 +364,3 @@ class CutRisks:
 
 def _place(job: JobSubmitted) -> tuple[int | None, ...]:
     return job.pool, job.partition_number, job.queue_number
-
-
-def _knots_away(risk: float) -> Floats:
-    """Return the distance of each knot from a risk, in gaps between neighbouring knots."""
-    places = np.arange(len(KNOTS))
-    away: Floats = np.abs(places - np.interp(risk, KNOTS, places))
-    return away

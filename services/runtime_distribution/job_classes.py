@@ -1,9 +1,8 @@
 """Run-time histograms of all users' jobs, by class of similar jobs. Recent jobs have more weight."""
 
 import math
-from collections.abc import Iterator
-from itertools import islice
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,47 +14,59 @@ BACKING = 20.0
 """Weight of the wider class in the narrower one, in jobs. A class with this many jobs weighs as much as the wider
 class."""
 
+NO_JOBS: Final = -1
+"""Row of a class without jobs."""
+
 Class = tuple[int, ...]
+
+ClassRows = tuple[int, int, int]
+"""Rows of a job's classes in a table of counts, widest first."""
 
 
 @kernel
-def backed(counts: FloatTable) -> Floats:
+def backed(counts: FloatTable, rows: ClassRows) -> Floats:
     """Return the run-time distribution of the narrowest of nested classes; shape (bins,).
 
     Each class is mixed with the next wider one, which has the weight `BACKING`.
 
-    `counts` has the number of jobs in each bin, shape (classes, bins), widest class first. The widest class is smoothed
-    by one more count, spread evenly over all bins up to its last non-empty one.
+    `counts` has the number of jobs in each bin, shape (rows, bins). A class without jobs (`NO_JOBS`) is left out; the
+    widest must have jobs. The widest class is smoothed by one more count, spread evenly over all bins up to its last
+    non-empty one.
 
-    >>> backed(np.array([[0.0, 2.0, 0.0], [20.0, 0.0, 0.0]])).round(3).tolist()
+    >>> backed(np.array([[0.0, 2.0, 0.0], [20.0, 0.0, 0.0]]), (0, NO_JOBS, 1)).round(3).tolist()
     [0.583, 0.417, 0.0]
     """
-    masses: Masses = counts[0].copy()
+    masses: Masses = counts[rows[0]].copy()
     last = len(masses) - 1
     while last > 0 and masses[last] == 0.0:
         last -= 1
     masses[: last + 1] += 1.0 / (last + 1)
     masses /= masses.sum()
-    for k in range(1, len(counts)):
-        masses = counts[k] + BACKING * masses
-        masses /= masses.sum()
+    for row in rows[1:]:
+        if row != NO_JOBS:
+            masses = counts[row] + BACKING * masses
+            masses /= masses.sum()
     return masses
 
 
 @kernel
-def count(counts: Floats, keep: float, bin_: int, above: float) -> None:
-    """Count a job in a bin, in place, after multiplying all earlier counts by `keep`.
+def count(counts: FloatTable, rows: ClassRows, keep: float, run_time: float, limit: float, beyond: float) -> None:
+    """Count a job in its classes, in place, after multiplying all earlier counts of these classes by `keep`.
 
-    The share `above` of the job goes to the next bin.
+    `counts` and `rows` are as for `backed`. Times are in seconds. If the job reached its limit, the share `beyond` of
+    it goes to the next bin.
 
-    >>> counts = np.array([0.0, 2.0, 0.0])
-    >>> count(counts, 0.5, 1, 0.25)
+    >>> counts = np.array([[0.0, 2.0, 0.0], [8.0, 8.0, 8.0]])
+    >>> count(counts, (0, NO_JOBS, NO_JOBS), 0.5, 1.8, 1.8, 0.25)
     >>> counts.tolist()
-    [0.0, 1.75, 0.25]
+    [[0.0, 1.75, 0.25], [8.0, 8.0, 8.0]]
     """
-    counts *= keep
-    counts[bin_] += 1.0 - above
-    counts[min(bin_ + 1, len(counts) - 1)] += above
+    bin_, above = bin_of(min(run_time, limit)), beyond if run_time >= limit else 0.0
+    for row in rows:
+        if row != NO_JOBS:
+            counts[row] *= keep
+            counts[row, bin_] += 1.0 - above
+            counts[row, min(bin_ + 1, counts.shape[1] - 1)] += above
 
 
 class JobClasses:
@@ -77,43 +88,50 @@ class JobClasses:
     >>> for _ in range(100):
     ...     classes.learn(short, 5)
     ...     classes.learn(long, 4000)
-    >>> classes.masses(short).round(2)[[3, 15]].tolist(), classes.masses(long).round(2)[[3, 15]].tolist()
-    ([0.99, 0.01], [0.01, 0.99])
+    >>> [backed(classes.counts, classes.rows(job)).round(2)[[3, 15]].tolist() for job in (short, long)]
+    [[0.99, 0.01], [0.01, 0.99]]
     """
 
     def __init__(self, forgetting: float, depth: int = 3) -> None:
         self._keep = 1.0 - forgetting
         self._depth = depth
-        self._counts: dict[Class, Masses] = {}
+        self._rows: dict[Class | None, int] = {}
+        self.counts = np.zeros((1, BINS))
+        """Number of jobs of each class in each bin, shape (rows, BINS); there may be more rows than classes."""
 
-    def masses(self, job: JobSubmitted) -> Masses:
-        """Return the run-time distribution of the job's narrowest class, mixed with the wider ones; shape (BINS,)."""
-        histograms = [self._counts.get(key) for key in islice(_classes(job), self._depth)]
-        return backed(np.array([counts for counts in histograms if counts is not None] or [np.zeros(BINS)]))
+    def rows(self, job: JobSubmitted) -> ClassRows:
+        """Return the rows of a job's classes in `counts`, widest first; `NO_JOBS` for a class without jobs."""
+        return self._rows_of(self._classes(job))
 
     def learn(self, job: JobSubmitted, run_time: int, beyond: float = 0.0) -> None:
         """Count the run time of a job, in seconds, in all of its classes; `beyond` is as for `weighted_masses`."""
-        limit = math.inf if job.requested_time is None else job.requested_time
-        bin_ = bin_of(min(run_time, limit))
-        above = beyond if run_time >= limit else 0.0
-        for key in islice(_classes(job), self._depth):
-            counts = self._counts.get(key)
-            if counts is None:
-                counts = self._counts[key] = np.zeros(BINS)
-            count(counts, self._keep, bin_, above)
+        classes = self._classes(job)
+        for key in classes[: self._depth]:
+            if key not in self._rows:
+                if len(self._rows) == len(self.counts):
+                    self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
+                self._rows[key] = len(self._rows)
+
+        limit = math.inf if job.requested_time is None else float(job.requested_time)
+        count(self.counts, self._rows_of(classes), self._keep, float(run_time), limit, beyond)
 
     def snapshot(self) -> Any:
         """Return the histograms by class."""
-        return [[key, counts.tolist()] for key, counts in self._counts.items()]
+        return [[key, self.counts[row].tolist()] for key, row in self._rows.items()]
 
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
-        self._counts = {tuple(key): np.array(counts) for key, counts in state}
+        self._rows = {tuple(key): row for row, (key, _) in enumerate(state)}
+        self.counts = np.array([counts for _, counts in state] or [[0.0] * BINS])
 
+    def _classes(self, job: JobSubmitted) -> tuple[Class | None, Class | None, Class | None]:
+        """Return the keys of a job's classes, widest first; None for a class beyond the depth."""
+        if self._depth == 1:
+            return (), None, None
+        request = -1 if job.requested_time is None else bin_of(job.requested_time)
+        return (), (request,), None if self._depth == 2 else (request, job.requested_processors.bit_length())
 
-def _classes(job: JobSubmitted) -> Iterator[Class]:
-    """Yield the keys of a job's classes, widest first."""
-    yield ()
-    request = -1 if job.requested_time is None else bin_of(job.requested_time)
-    yield (request,)
-    yield (request, job.requested_processors.bit_length())
+    def _rows_of(self, classes: Sequence[Class | None]) -> ClassRows:
+        widest, similar, narrowest = classes
+        known = self._rows.get
+        return known(widest, NO_JOBS), known(similar, NO_JOBS), known(narrowest, NO_JOBS)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shadowtime.services.runtime_distribution.history import MAX_OWNERS, lru_put
-from shadowtime.services.runtime_distribution.job_classes import JobClasses
+from shadowtime.services.runtime_distribution.job_classes import ClassRows, JobClasses, backed
 from shadowtime.shared.distributions import Masses, bin_of, packed_numbers, unpacked_numbers
 from shadowtime.shared.kernels import Floats, FloatTable, Integers, IntegerTable, kernel
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
@@ -17,6 +17,9 @@ Jobs = IntegerTable
 """Ended jobs, latest first, shape (jobs, 4): run time and request in seconds, processors, executable; -1 if unknown."""
 
 UNKNOWN = -1
+
+Like = tuple[int, int, int]
+"""A job as a row of `Jobs`, without its run time."""
 
 MAX_JOBS = 600_000
 """Maximum number of ended jobs stored for all users together, 32 bytes each."""
@@ -71,7 +74,7 @@ def weighted_masses(
     [0.571, 0.286, 0.143]
     """
     rows = np.zeros((len(weightings), len(prior)))
-    recent = np.ones(len(weightings))
+    recent, scales = np.ones(len(weightings)), like[1] > 0 and (weightings[:, 6] > 0.0).any()
     for k in range(len(weightings)):
         rows[k] = weightings[k, 0] * prior
     for age in range(len(jobs)):
@@ -79,7 +82,7 @@ def weighted_masses(
         ended = requested_time > 0 and run_time >= requested_time  # at its request
         time = requested_time if ended else run_time
         bin_ = scaled_bin = bin_of(time)
-        if like[1] > 0 and requested_time > 0:
+        if scales and requested_time > 0:
             scaled_bin = bin_of(time * like[1] / requested_time)
         for k in range(len(weightings)):
             _, recency, request, processors, executable, spread, scaled = weightings[k]
@@ -103,15 +106,30 @@ def weighted_masses(
 
 
 @kernel
-def joined_by(jobs: IntegerTable, newest: Integers, most: int) -> IntegerTable:
+def similar_masses(
+    jobs: IntegerTable, like: Like, weightings: FloatTable, classes: FloatTable, rows: ClassRows, beyond: float
+) -> FloatTable:
+    """Return `weighted_masses` for a job, with the prior that `backed` returns for its classes.
+
+    >>> jobs, classes = np.array([[60, 3600, 1, 7], [1800, 3600, 8, 7]]), 100.0 * np.eye(20)[5:6]
+    >>> masses = similar_masses(jobs, (3600, 1, 7), np.array([Weighting(processors=0.5)]), classes, (0, -1, -1), 1.0)
+    >>> masses.round(3)[0, [5, 7, 13]].tolist()
+    [0.567, 0.286, 0.143]
+    """
+    return weighted_masses(jobs, np.array((UNKNOWN, *like)), weightings, backed(classes, rows), beyond)
+
+
+@kernel
+def joined_by(jobs: IntegerTable, run_time: int, newest: Like, most: int) -> IntegerTable:
     """Return the row of the newest job followed by the first rows of `jobs`, at most `most` rows in all.
 
-    >>> joined_by(np.array([[1, 1], [2, 2]]), np.array([9, 9]), 2).tolist()
-    [[9, 9], [1, 1]]
+    >>> joined_by(np.array([[60, 3600, 1, 7], [1800, 3600, 8, 7]]), 90, (600, 2, 5), 2).tolist()
+    [[90, 600, 2, 5], [60, 3600, 1, 7]]
     """
     kept = min(len(jobs) + 1, most)
-    joined = np.empty((kept, len(newest)), dtype=np.int64)
-    joined[0] = newest
+    joined = np.empty((kept, 4), dtype=np.int64)
+    joined[0, 0] = run_time
+    joined[0, 1], joined[0, 2], joined[0, 3] = newest
     joined[1:] = jobs[: kept - 1]
     return joined
 
@@ -149,7 +167,7 @@ class UserHistories:
     def learn(self, job: JobSubmitted, run_time: int) -> None:
         """Record an ended job; run time in seconds."""
         if job.user_id is not None:
-            jobs = joined_by(self.of(job), described(job, run_time), self._window)
+            jobs = joined_by(self.of(job), run_time, described(job), self._window)
             lru_put(self._jobs, job.user_id, jobs, self._most)
 
     def snapshot(self) -> Any:
@@ -165,11 +183,10 @@ class UserHistories:
         self._jobs = {user: jobs.copy() for user, jobs in zip(users, parts, strict=True)}
 
 
-def described(job: JobSubmitted, run_time: int = UNKNOWN) -> Integers:
-    """Return a job as a row of `Jobs`."""
+def described(job: JobSubmitted) -> Like:
+    """Return a job as a row of `Jobs`, without its run time."""
     requested_time = UNKNOWN if job.requested_time is None else job.requested_time
-    executable = UNKNOWN if job.executable_number is None else job.executable_number
-    return np.array([run_time, requested_time, job.requested_processors, executable])
+    return requested_time, job.requested_processors, UNKNOWN if job.executable_number is None else job.executable_number
 
 
 class SimilarJobs(Predictor[JobSubmitted, int, RunTimePrediction]):
@@ -200,8 +217,8 @@ class SimilarJobs(Predictor[JobSubmitted, int, RunTimePrediction]):
         """Return one distribution per weighting, shape (weightings, BINS), or None before any job has ended."""
         if self._ended == 0:
             return None
-        prior = self._classes.masses(x)
-        return weighted_masses(self._histories.of(x), described(x), self._weightings, prior, self._beyond)
+        jobs, classes = self._histories.of(x), self._classes
+        return similar_masses(jobs, described(x), self._weightings, classes.counts, classes.rows(x), self._beyond)
 
     def last_jobs(self, x: JobSubmitted) -> Jobs:
         """Return the last ended jobs of the same user."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         expected_run_time,
         mean_run_time,
         quantile_of,
+        rounded_mean,
     )
     from shadowtime.shared.distributions.job_classes import HOUR_AND_EIGHT, SHAPES, Borders, shape_of
     from shadowtime.shared.distributions.mass_points import point_masses
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         outcome_masses,
         outcome_of,
         pieces,
+        predicted_outcomes,
         reachable,
         transformed_in,
     )

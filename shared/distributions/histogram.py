@@ -63,6 +63,27 @@ def mean_run_time(masses: Floats, limit: float) -> float:
     return mean / total
 
 
+@kernel
+def rounded_mean(masses: Masses, digits: int, limit: float, rounded: Masses) -> tuple[int, float]:
+    """Round masses to a number of decimals, into `rounded`.
+
+    Return the number of bins up to the last rounded mass above 0, and the mean run time by the rounded masses, as by
+    `mean_run_time`. The mean is not a number if all are 0.
+
+    >>> rounded = np.zeros(3)
+    >>> count, mean = rounded_mean(np.array([0.0, 0.9999999, 0.0000001]), 6, np.inf, rounded)
+    >>> count, round(mean, 2), rounded.tolist()
+    (2, 1.36, [0.0, 1.0, 0.0])
+    """
+    scale, count = 10.0**digits, 0
+    for j in range(len(masses)):
+        rounded[j] = np.rint(masses[j] * scale) / scale
+        if rounded[j] != 0.0:
+            count = j + 1
+
+    return count, mean_run_time(rounded[:count], limit) if count > 0 else math.nan
+
+
 def expected_run_time(masses: Floats, elapsed: float, limit: float) -> float | None:
     """Return the mean run time in seconds of jobs that run longer than `elapsed`, and are ended at `limit`.
 

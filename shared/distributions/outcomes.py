@@ -88,6 +88,40 @@ def limit_outcomes(masses: Floats, limit: float, at_limit: float) -> Floats:
 
 
 @kernel
+def total_of(masses: Floats) -> float:
+    """Return the sum of at most 128 masses, from eight partial sums as `numpy.sum` adds them.
+
+    >>> masses = 1.0 / np.arange(1.0, 33.0)
+    >>> total_of(masses) == float(masses.sum())
+    True
+    """
+    count = len(masses)
+    whole, total = count - count % 8, 0.0
+    if whole > 0:
+        sums = masses[:8].copy()
+        for j in range(8, whole):
+            sums[j % 8] += masses[j]
+
+        total = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
+    for j in range(whole, count):
+        total += masses[j]
+    return total
+
+
+@kernel
+def predicted_outcomes(histogram: Floats, limit: float, at_limit: float) -> Floats:
+    """Return the probability of each outcome by a histogram whose sum may differ from 1; shape as of `outcome_masses`.
+
+    `at_limit` is as for `limit_outcomes`, or negative if only the histogram is predicted.
+
+    >>> predicted_outcomes(np.array([0.0, 1.0, 1.0]), 3.0, 0.1).round(9).tolist()
+    [0.0, 0.5, 0.4, 0.1]
+    """
+    masses = histogram / total_of(histogram)
+    return outcome_masses(masses, limit) if at_limit < 0.0 else limit_outcomes(masses, limit, at_limit)
+
+
+@kernel
 def count_transform(counts: Floats, begin: float, end: float) -> None:
     """Add a probability integral transform to the counts of equal parts of [0, 1], in place.
 

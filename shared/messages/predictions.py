@@ -9,9 +9,19 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from shadowtime.shared.bounds import MAX_BOUNDS, MAX_DURATION, MAX_QUANTILES
-from shadowtime.shared.distributions import BINS, LEVELS, Masses, limit_outcomes, mean_run_time, outcome_masses
+from shadowtime.shared.distributions import BINS, LEVELS, Masses, predicted_outcomes, rounded_mean
 from shadowtime.shared.kernels import Floats
-from shadowtime.shared.messages.base import AtMost, Count, FrozenModel, Name, Reasons, Request, Seconds, Whole
+from shadowtime.shared.messages.base import (
+    AtMost,
+    Count,
+    FrozenModel,
+    Name,
+    Reasons,
+    Request,
+    Seconds,
+    Whole,
+    construct_unchecked,
+)
 
 # The accuracy of requested times, as submitted and as adjusted.
 
@@ -84,10 +94,14 @@ def published(masses: Masses) -> tuple[float, ...]:
     >>> published(np.zeros(3))
     ()
     """
-    rounded: list[float] = masses.round(DIGITS).tolist()
-    while rounded and not rounded[-1]:
-        rounded.pop()
-    return tuple(rounded)
+    return _published(masses, math.inf)[0]
+
+
+def _published(masses: Masses, limit: float) -> tuple[tuple[float, ...], float]:
+    """Return the published form of a distribution, and the mean run time by it of jobs that request `limit` seconds."""
+    rounded = np.empty(len(masses))
+    count, mean = rounded_mean(masses, DIGITS, limit, rounded)
+    return tuple(rounded[:count].tolist()), mean
 
 
 class RunTimePrediction(FrozenModel):
@@ -132,20 +146,29 @@ class RunTimePrediction(FrozenModel):
     ) -> "RunTimePrediction":
         """Return the prediction that a distribution over bins makes for a job with this request, in seconds.
 
-        The point is the mean run time of such a job, ended at its request; None means no request. The masses must not
-        all be 0.
+        The point is the mean run time of such a job, ended at its request; None means no request.
+
+        Raise `ValueError` if the masses do not add up to about 1.
 
         >>> import numpy as np
         >>> RunTimePrediction.of(np.array([0.0, 0.0, 1.0, 0.0]), 3600, 5).histogram
         (0.0, 0.0, 1.0)
         """
-        limit, histogram = math.inf if requested_time is None else float(requested_time), published(masses)
-        return cls(
-            point=min(max(mean_run_time(np.array(histogram), limit), 1.0), float(MAX_DURATION)),
+        histogram, mean = _published(masses, math.inf if requested_time is None else float(requested_time))
+        if not mean >= 0.0:
+            raise ValueError("the masses of a prediction are all 0, or not numbers")
+        return construct_unchecked(
+            cls,
+            point=min(max(mean, 1.0), float(MAX_DURATION)),
             observations=observations,
-            histogram=histogram,
+            histogram=_adding_up(histogram),
             state=state,
         )
+
+    @property
+    def kernel_at_request(self) -> float:
+        """`at_request` as kernels get it: -1 if the prediction is only the histogram."""
+        return -1.0 if self.at_request is None else self.at_request
 
     def outcomes(self, limit: float) -> Floats:
         """Return the probability of each outcome of a job that requests `limit` seconds (`distributions/outcomes.py`).
@@ -157,11 +180,8 @@ class RunTimePrediction(FrozenModel):
         >>> example.outcomes(3.0).round(9).tolist()
         [0.0, 0.5, 0.4, 0.1]
         """
-        masses = np.array(self.histogram)
-        masses /= masses.sum()
-        return (
-            outcome_masses(masses, limit) if self.at_request is None else limit_outcomes(masses, limit, self.at_request)
-        )
+        outcomes: Floats = predicted_outcomes(np.array(self.histogram), limit, self.kernel_at_request)
+        return outcomes
 
 
 class RunTimeRevision(FrozenModel):

@@ -6,6 +6,9 @@ from shadowtime.services.runtime_distribution.ensembles.mixture import Mixture
 from shadowtime.services.runtime_distribution.ensembles.within_bins import (
     AtRequest,
     NearRequest,
+    apart_at_request,
+    count_near,
+    count_reached,
     parts_of,
     quantiles_of,
     spread,

@@ -25,6 +25,9 @@ PARTS: Final = 8
 SHARES: Final = np.array([0.0, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0])
 """Shares of the request at which the parts of its bin begin, and the last one ends. Parts below the bin are empty."""
 
+POWERS: Final = np.array([RATIO ** (k / PARTS) for k in range(PARTS + 1)])
+"""Beginning of each part of any other bin as a multiple of the bin's beginning, and the end of the last one."""
+
 EVEN: Final = 0.5
 """Pseudo-counts in each bin, spread uniformly over the logarithm of the run time."""
 
@@ -62,7 +65,7 @@ def edge(j: int, k: int, last: int, limit: float) -> float:
     """
     if j == last and limit < math.inf:
         return float(max(SHARES[k] * limit, EDGES[j]))
-    return float(EDGES[j] * RATIO ** (k / PARTS))
+    return float(EDGES[j] * POWERS[k])
 
 
 @kernel
@@ -202,6 +205,14 @@ def quantiles_of(fine: Floats, limit: float, levels: Floats) -> Floats:
     return seconds
 
 
+@kernel
+def count_near(counts: Floats, run_time: float, limit: float) -> None:
+    """Count a run time as `NearRequest.learn`, in place; `counts` has shape (PARTS,)."""
+    if 1.0 < run_time < limit < math.inf and bin_of(run_time) == bin_of(limit):
+        counts *= KEPT
+        counts[part_of(run_time / limit)] += 1.0
+
+
 class NearRequest:
     """Counts of all users' jobs that ended in each part of the bin of their request, with forgetting.
 
@@ -217,9 +228,7 @@ class NearRequest:
 
     def learn(self, run_time: int, limit: float) -> None:
         """Count a run time in seconds if it is in the bin of its request, but below the request."""
-        if 1 < run_time < limit < math.inf and bin_of(run_time) == bin_of(limit):
-            self.counts = KEPT * self.counts
-            self.counts[part_of(run_time / limit)] += 1.0
+        count_near(self.counts, float(run_time), limit)
 
     def snapshot(self) -> Any:
         """Return the counts."""
@@ -268,6 +277,25 @@ def share_at_request(jobs: IntegerTable, everybody: float, limit: float) -> floa
     return at / count
 
 
+@kernel
+def apart_at_request(outcomes: Floats, jobs: IntegerTable, counts: Floats, limit: float) -> Floats:
+    """Return outcomes as `AtRequest.apart`; `counts` has all users' ends in the bin of the request, and at it."""
+    if not 1.0 < limit < math.inf:
+        return outcomes
+    share = share_at_request(jobs, counts[1] / (counts[0] + counts[1]), limit)
+    result, last = outcomes.copy(), outcomes[-2] + outcomes[-1]
+    result[-2], result[-1] = last * (1.0 - share), last * share
+    return result
+
+
+@kernel
+def count_reached(counts: Floats, run_time: float, limit: float) -> None:
+    """Count a run time as `AtRequest.learn`, in place; `counts` is as for `apart_at_request`."""
+    if limit < math.inf and (run_time >= limit or bin_of(run_time) == bin_of(limit)):
+        counts *= KEPT
+        counts[1 if run_time >= limit else 0] += 1.0
+
+
 class AtRequest:
     """The share of jobs that reached their request, among all users' jobs that reached its bin, with forgetting.
 
@@ -282,7 +310,8 @@ class AtRequest:
     """
 
     def __init__(self) -> None:
-        self._counts = np.full(2, 2.0)  # ends in the bin before the request, and at the request
+        self.counts = np.full(2, 2.0)
+        """Number of ends in the bin of the request before it, and at the request."""
 
     def apart(self, outcomes: Floats, jobs: IntegerTable, limit: float) -> Floats:
         """Return outcomes with the mass of the last two split by the share of the user's jobs that reach their request.
@@ -290,23 +319,17 @@ class AtRequest:
         Outcomes are probabilities as in `shared.distributions.outcomes`; `jobs` is as for `share_at_request`. Outcomes
         stay unchanged if there is no request, or if it is at most one second, which any job reaches.
         """
-        if not 1.0 < limit < math.inf:
-            return outcomes
-        share = share_at_request(jobs, self._counts[1] / self._counts.sum(), limit)
-        result, last = outcomes.copy(), outcomes[-2:].sum()
-        result[-2:] = last * (1.0 - share), last * share
-        return result
+        parted: Floats = apart_at_request(outcomes, jobs, self.counts, limit)
+        return parted
 
     def learn(self, run_time: int, limit: float) -> None:
         """Count a run time in seconds if it reached the bin of its request."""
-        if limit < math.inf and (run_time >= limit or bin_of(run_time) == bin_of(limit)):
-            self._counts = KEPT * self._counts
-            self._counts[int(run_time >= limit)] += 1.0
+        count_reached(self.counts, float(run_time), limit)
 
     def snapshot(self) -> Any:
         """Return the counts."""
-        return self._counts.tolist()
+        return self.counts.tolist()
 
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
-        self._counts = np.array(state)
+        self.counts = np.array(state)

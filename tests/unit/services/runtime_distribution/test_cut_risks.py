@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.services.runtime_distribution.cut_risks import KNOTS, MAX_PENDING, CutRisks, compared
+from shadowtime.services.runtime_distribution.cut_risks import (
+    KNOTS,
+    MAX_LATE,
+    MAX_PENDING,
+    CutRisks,
+    compared,
+    compared_at_request,
+)
 from shadowtime.services.runtime_distribution.handler import RuntimeDistribution
 from shadowtime.shared.distributions import BINS, EDGES, bin_of
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
@@ -26,6 +33,11 @@ def predicted(*seconds: float) -> RunTimePrediction:
     for each in seconds:
         histogram[bin_of(each)] += 1 / len(seconds)
     return RunTimePrediction(point=1.0, observations=len(seconds), histogram=tuple(histogram))
+
+
+def records(risks: CutRisks) -> Any:
+    state = risks.snapshot()
+    return state["own"], state["shorter"]
 
 
 def learned(draw: np.random.Generator, jobs: int = 3_000, scale: float = 1_500, spread: float = 0.8) -> CutRisks:
@@ -78,13 +90,32 @@ def test_a_job_counts_at_its_end_alone_and_by_what_was_stated_at_its_submission(
     for each in (risks, other):
         each.submit(job(1), predicted(60))
         each.submit(job(2), predicted(1_000))
-    before = risks.own.snapshot(), risks.shorter.snapshot()
-    assert (other.own.snapshot(), other.shorter.snapshot()) == before
+    assert records(risks) == records(other)
     risks.learn(job(2), REQUEST, cut=True)  # shapes what is predicted from now on, not what job 1 is judged by
+    assert records(risks) != records(other)
     for each in (risks, other):
         each.own, each.shorter = CutRisks().own, CutRisks().shorter
         each.learn(job(1), 60, cut=False)
-    assert (risks.own.snapshot(), risks.shorter.snapshot()) == (other.own.snapshot(), other.shorter.snapshot())
+    assert records(risks) == records(other) != records(CutRisks())
+
+
+def test_a_risk_is_the_same_whether_jobs_were_applied_one_at_a_time_or_together() -> None:
+    together, alone = CutRisks(), CutRisks()
+    for number in range(3 * MAX_LATE + 7):
+        for each in (together, alone):
+            each.submit(job(number, REQUEST + 60 * (number % 5)), predicted(60, 1_000))
+            if number % 7 == 3:
+                each.forget(number)
+            elif number >= 20:
+                each.learn(job(number - 20), 40 * (number % 90), cut=number % 90 == 0)
+        alone.snapshot()
+        if number % 100 == 99:
+            (first, second) = (each.of(job(9_999), predicted(60, 1_000)) for each in (together, alone))
+            assert first is not None
+            assert second is not None
+            assert [first.of(time) for time in (300, 900, REQUEST)] == [second.of(time) for time in (300, 900, REQUEST)]
+            assert together.longest(job(9_999)) == alone.longest(job(9_999)) == REQUEST + 240
+    assert together.snapshot() == alone.snapshot()
 
 
 def test_the_longest_request_is_that_of_the_partition() -> None:
@@ -121,6 +152,14 @@ def test_requests_are_compared_in_whole_minutes() -> None:
     stated = 1 - np.log(120 / low) / np.log(high / low) if high > 120 else 0.0
     assert differences[1] == pytest.approx(0.0 - stated, abs=0.01)
     assert compared(fine, 100.0, 110.0)[0].sum() < len(KNOTS)
+
+
+def test_the_risk_at_the_request_counts_at_the_knots_beside_it() -> None:
+    for stated in (*KNOTS, 0.001, 0.14, 0.999):
+        weights, differences = compared_at_request(float(stated), True)
+        assert weights @ np.arange(len(KNOTS)) == pytest.approx(np.interp(stated, KNOTS, np.arange(len(KNOTS))))
+        assert weights.sum() == pytest.approx(1)
+        assert differences == pytest.approx(1 - stated)
 
 
 def test_the_price_of_a_run_has_that_of_the_record() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.empirical import EmpiricalRequest, EmpiricalRequestSettings
 from shadowtime.services.runtime_distribution.job_classes import BACKING, JobClasses
-from shadowtime.services.runtime_distribution.weighted_jobs import UserHistories, Weighting, described, weighted_masses
+from shadowtime.services.runtime_distribution.weighted_jobs import UserHistories, Weighting, described, similar_masses
 from shadowtime.shared.distributions.histogram import BINS, Masses, bin_of
 from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.testing.examples import examples
@@ -103,9 +103,9 @@ def test_masses_are_a_distribution_by_any_weighting(
     for job in log:
         classes.learn(job.submitted(), job.run_time, beyond)
         histories.learn(job.submitted(), job.run_time)
-    prior = classes.masses(asked.submitted())
-    arguments = (histories.of(asked.submitted()), described(asked.submitted()), np.array(WEIGHTINGS), prior, beyond)
-    masses = weighted_masses(*arguments)
+    like = asked.submitted()
+    weightings, counts = np.array(WEIGHTINGS), classes.counts
+    masses = similar_masses(histories.of(like), described(like), weightings, counts, classes.rows(like), beyond)
     assert masses.sum(axis=1) == pytest.approx(1)
     assert masses.min() >= 0
 

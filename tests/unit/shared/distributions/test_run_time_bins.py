@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from shadowtime.shared.distributions.histogram import BINS, EDGES, bin_of, mean_run_time
+from shadowtime.shared.distributions.outcomes import total_of
 from shadowtime.shared.messages.base import MAX_DURATION
-from shadowtime.shared.messages.predictions import RunTimePrediction
+from shadowtime.shared.messages.predictions import RunTimePrediction, published
 from tests.conformance.vectors.vector import vector
 
 
@@ -39,3 +40,17 @@ def test_a_prediction_is_rounded_cut_and_within_the_request() -> None:
     assert made.histogram == (0.0,) * 3 + (0.666667,) + (0.0,) * 8 + (0.333333,)
     assert made.point == pytest.approx(2 / 3 * (5.832 - 3.24) / math.log(1.8) + 100 / 3, rel=1e-5)
     assert RunTimePrediction.model_validate_json(made.model_dump_json()) == made
+
+
+@pytest.mark.parametrize("masses", [[0.0, 0.0], [math.nan, 1.0], [0.2, 0.2]])
+def test_masses_that_are_no_distribution_make_no_prediction(masses: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"masses of a prediction|probabilities add up"):
+        RunTimePrediction.of(np.array(masses), None, 7)
+
+
+def test_masses_are_added_up_and_rounded_as_numpy_does() -> None:
+    generator = np.random.default_rng(2)
+    for count in range(1, BINS + 1):
+        masses = generator.random(count) ** 3
+        assert total_of(masses) == masses.sum()
+        assert published(masses / 2) == tuple((masses / 2).round(6).tolist())
