@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
+from shadowtime.shared.kernels import Integers
 
 SLACK = 1_000
 """Maximum number of removed waits that stay stored. All of them are deleted together, so the others move only once."""
@@ -25,25 +26,25 @@ class WaitHistory:
     ([10, 20, 40], [40, 20])
     """
 
-    def __init__(self, most: int, waits: Sequence[int] = ()) -> None:
+    def __init__(self, most: int, waits: Sequence[int] | Integers = ()) -> None:
         self._most = most
-        self._waits = array("q", waits)
         self._first = 0
-        self.ordered = array("q", sorted(waits))
-        """The waits in seconds, ascending."""
+        self._fill(waits)
 
     def __len__(self) -> int:
         return len(self.ordered)
 
     def add(self, wait: int) -> None:
         """Add a wait in seconds. Remove the oldest wait if there are more than `most`."""
-        self._waits.append(wait)
-        insort(self.ordered, wait)
-        if len(self.ordered) > self._most:
-            del self.ordered[bisect_left(self.ordered, self._waits[self._first])]
-            self._first += 1
-        if 2 * self._first > len(self._waits) or self._first > SLACK:
-            del self._waits[: self._first]
+        waits, ordered = self._waits, self.ordered
+        waits.append(wait)
+        insort(ordered, wait)
+        if len(ordered) <= self._most:
+            return
+        del ordered[bisect_left(ordered, waits[self._first])]
+        self._first += 1
+        if 2 * self._first > len(waits) or self._first > SLACK:
+            del waits[: self._first]
             self._first = 0
 
     def keep(self, count: int) -> None:
@@ -72,6 +73,7 @@ class WaitHistory:
         numbers = np.array(waits, np.int64)
         self._waits, self._first = array("q", numbers.tobytes()), 0
         self.ordered = array("q", np.sort(numbers).tobytes())
+        """The waits in seconds, ascending."""
 
 
 def at_rank(histories: Sequence[WaitHistory], rank: int) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.wait_bound.binomial_ranks import covering_rank
+from shadowtime.services.wait_bound.binomial_ranks import upper_rank
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.kernels import Integers
 
@@ -92,7 +92,8 @@ class YoungRun:
         count = len(self._waits)
         if not count or len(self._open) > MAX_OPEN:
             return None
-        share = min(covering_rank(count, quantile, confidence) / count, 1.0)
+        rank = upper_rank(count, quantile, confidence)
+        share = 1.0 if rank is None else rank / count
         so_far = np.sort(np.array([max(now - since, 0) for since, _ in self._open.values()], dtype=np.int64))
         return censored_quantile(np.sort(np.array(self._waits, dtype=np.int64)), so_far, share)
 

@@ -22,13 +22,18 @@ RUNS = np.array(list(THRESHOLDS.values()))
 
 
 @kernel
-def autocorrelation(waits: Integers) -> float:
-    """Return the lag-1 autocorrelation of log(wait + 1 s); 0 if all waits are equal. O(n).
+def logarithms(waits: Integers) -> Floats:
+    """Return log(wait + 1 s) of each wait."""
+    return np.log1p(waits.astype(np.float64))
 
-    >>> round(autocorrelation(np.array([1, 1, 1, 1, 100, 100, 100, 100])), 3)
+
+@kernel
+def autocorrelation(logs: Floats) -> float:
+    """Return the lag-1 autocorrelation; 0 if all values are equal. O(n).
+
+    >>> round(autocorrelation(logarithms(np.array([1, 1, 1, 1, 100, 100, 100, 100]))), 3)
     0.625
     """
-    logs = np.log1p(waits.astype(np.float64))
     deviations: Floats = logs - logs.mean()
     total = (deviations * deviations).sum()
     if total <= 1e-12:
@@ -37,15 +42,15 @@ def autocorrelation(waits: Integers) -> float:
 
 
 @kernel
-def misses_that_count(waits: Integers, levels: Floats, runs: Integers) -> int:
-    """Return the number of misses in a row that is rare in a series with the autocorrelation of these waits.
+def misses_that_count(logs: Floats, levels: Floats, runs: Integers) -> int:
+    """Return the number of misses in a row that is rare in a series with the autocorrelation of these `logarithms`.
 
     This number is the entry of the table with the nearest autocorrelation.
 
-    >>> misses_that_count(np.array([1, 100, 1, 100]), LEVELS, RUNS)
+    >>> misses_that_count(logarithms(np.array([1, 100, 1, 100])), LEVELS, RUNS)
     3
     """
-    return int(runs[np.argmin(np.abs(levels - autocorrelation(waits)))])
+    return int(runs[np.argmin(np.abs(levels - autocorrelation(logs)))])
 
 
 class ChangePoints:
@@ -70,7 +75,7 @@ class ChangePoints:
         """
         self.since += 1
         if self.since >= EVERY:
-            self.limit = misses_that_count(np.array(last(WINDOW)), LEVELS, RUNS)
+            self.limit = misses_that_count(logarithms(np.array(last(WINDOW))), LEVELS, RUNS)
             self.since = 0
         if bound is None:
             return 0
@@ -121,6 +126,7 @@ def replay(waits: Integers, ranks: Integers, keep: int, levels: Floats, runs: In
     highest = 1
     while 2 * highest <= count:
         highest *= 2
+    logs = logarithms(waits)
     first, held, in_a_row, limit, since = 0, 0, 0, runs[0], 0
     for k in range(count):
         rank = ranks[min(held, len(ranks) - 1)]
@@ -142,7 +148,7 @@ def replay(waits: Integers, ranks: Integers, keep: int, levels: Floats, runs: In
         held += 1
         since += 1
         if since >= EVERY:
-            limit = misses_that_count(waits[max(first, k + 1 - WINDOW) : k + 1], levels, runs)
+            limit = misses_that_count(logs[max(first, k + 1 - WINDOW) : k + 1], levels, runs)
             since = 0
         in_a_row = in_a_row + 1 if miss else 0
         if in_a_row >= limit:

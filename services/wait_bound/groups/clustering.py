@@ -114,7 +114,9 @@ def initial(values: Integers, waits: Floats | Integers, *, offset: float, minimu
     >>> initial(np.array([9, 1, 2, 3, 3]), np.array([5, 0, 0, 7, 8]), offset=1.0, minimum_end=2).ends.tolist()
     [2, 9]
     """
-    ends, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.unique(values)
+    inverse = np.searchsorted(ends, values)
+    counts = np.bincount(inverse)
     single = Clusters(ends, counts, np.bincount(inverse, weights=waits) + offset * counts)
     top = len(ends) - 1
     first = int(np.searchsorted(np.cumsum(counts), minimum_end))

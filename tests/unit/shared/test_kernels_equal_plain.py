@@ -33,7 +33,7 @@ from shadowtime.services.scheduler.ordering.distribution_measures import outlast
 from shadowtime.services.scheduler.policies.trial_runs import worthwhile
 from shadowtime.services.scheduler.tables.expected_end import expected_ends
 from shadowtime.services.scheduler.tables.job_table import remove_row
-from shadowtime.services.wait_bound.binomial_ranks import covering_rank
+from shadowtime.services.wait_bound.binomial_ranks import covering_ranks
 from shadowtime.services.wait_bound.groups.change_point import LEVELS, autocorrelation, replay
 from shadowtime.services.wait_bound.groups.change_point import RUNS as MISSES
 from shadowtime.services.wait_bound.groups.clustering import log_likelihood, merge_order
@@ -184,9 +184,9 @@ def of_waits(chance: np.random.Generator) -> Any:
 
 
 DRAWN: dict[Any, st.SearchStrategy[Arguments]] = {
-    autocorrelation: SEEDS.map(lambda chance: (of_waits(chance),)),
+    autocorrelation: SEEDS.map(lambda chance: (np.log1p(of_waits(chance)),)),
     backfilled_rows: SEEDS.map(of_candidates),
-    covering_rank: st.tuples(st.integers(1, 5000), st.floats(0.5, 0.99), st.floats(0.5, 0.99)),  # answers are cached
+    covering_ranks: st.tuples(st.integers(0, 5000), st.integers(1, 64), st.floats(0.5, 0.99), st.floats(0.5, 0.99)),
     condition: st.tuples(
         SEEDS.map(of_bins), st.just(EDGES), st.floats(0, 1e6), LIMITS | st.just(np.inf), st.booleans()
     ),

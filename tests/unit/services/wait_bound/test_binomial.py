@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 from scipy.stats import binom
 
-from shadowtime.services.wait_bound.binomial_ranks import lower_rank, minimum_history, upper_rank
+from shadowtime.services.wait_bound.binomial_ranks import (
+    BLOCK,
+    covering_ranks,
+    lower_rank,
+    minimum_history,
+    rank_block,
+    upper_rank,
+    upper_ranks,
+)
 from shadowtime.testing.examples import examples
 from tests.support.plain_formulas import two_sided_ranks
 
@@ -35,6 +43,22 @@ def is_close(count: int, quantile: float, confidence: float) -> bool:
 def test_upper_rank(count: int, quantile: float, confidence: float) -> None:
     if not is_close(count, quantile, confidence):
         assert upper_rank(count, quantile, confidence) == upper_by_definition(count, quantile, confidence)
+
+
+@given(st.integers(0, 800), QUANTILES, CONFIDENCES)
+@examples(100)
+def test_ranks_of_a_block_are_those_of_each_count_alone(block: int, quantile: float, confidence: float) -> None:
+    counts = range(BLOCK * block, BLOCK * (block + 1))
+    alone = [int(covering_ranks(count, 1, quantile, confidence)[0]) for count in counts]
+    enough = [rank if rank <= count else None for count, rank in zip(counts, alone, strict=True)]
+    assert rank_block(block, quantile, confidence) == enough
+
+
+@given(COUNTS, st.lists(QUANTILES, min_size=1, max_size=5).map(tuple), CONFIDENCES)
+@examples(50)
+def test_ranks_of_several_quantiles(count: int, quantiles: tuple[float, ...], confidence: float) -> None:
+    expected = tuple(upper_rank(count, quantile, confidence) for quantile in quantiles)
+    assert upper_ranks(count, quantiles, confidence) == expected
 
 
 @pytest.mark.parametrize("count", [1, 7, 59, 1001, 30_001, 200_001])

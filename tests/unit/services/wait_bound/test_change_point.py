@@ -12,6 +12,7 @@ from shadowtime.services.wait_bound.groups.change_point import (
     RUNS,
     WINDOW,
     autocorrelation,
+    logarithms,
     misses_that_count,
     replay,
 )
@@ -33,7 +34,7 @@ def twin(waits: list[int], keep: int = KEEP) -> tuple[int, int, int, int]:
         history.append(wait)
         since += 1
         if since == EVERY:
-            limit, since = misses_that_count(np.array(history[-WINDOW:]), LEVELS, RUNS), 0
+            limit, since = misses_that_count(logarithms(np.array(history[-WINDOW:])), LEVELS, RUNS), 0
         misses = misses + 1 if miss else 0
         if misses >= limit:
             history = history[-keep:]
@@ -99,7 +100,7 @@ def test_autocorrelation(waits: list[int]) -> None:
     logs -= logs.mean()
     total = np.dot(logs, logs)
     expected = np.dot(logs[1:], logs[:-1]) / total if total > 1e-12 else 0.0
-    found = autocorrelation(np.array(waits, dtype=np.int64))
+    found = autocorrelation(logarithms(np.array(waits, dtype=np.int64)))
     assert found == pytest.approx(expected, abs=1e-9)
     assert -1 <= found <= 1
 
@@ -112,18 +113,18 @@ def test_a_planted_autocorrelation_is_found(planted: float) -> None:
         value = planted * value + (1 - planted**2) ** 0.5 * each
         values.append(value)
     waits = np.expm1(8 + np.array(values)).astype(np.int64)
-    assert autocorrelation(waits) == pytest.approx(planted, abs=0.03)
+    assert autocorrelation(logarithms(waits)) == pytest.approx(planted, abs=0.03)
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=2, max_size=100))
 def test_as_many_misses_as_the_nearest_of_the_table(waits: list[int]) -> None:
     series = np.array(waits, dtype=np.int64)
-    found = autocorrelation(series)
+    found = autocorrelation(logarithms(series))
     expected = THRESHOLDS[min(THRESHOLDS, key=lambda level: abs(level - found))]
-    assert misses_that_count(series, LEVELS, RUNS) == expected
+    assert misses_that_count(logarithms(series), LEVELS, RUNS) == expected
 
 
 def test_waits_that_are_all_alike_are_not_correlated() -> None:
     for wait in (0, 1, 86_400):
-        assert autocorrelation(np.full(500, wait)) == 0.0
-        assert misses_that_count(np.full(500, wait), LEVELS, RUNS) == 3
+        assert autocorrelation(logarithms(np.full(500, wait))) == 0.0
+        assert misses_that_count(logarithms(np.full(500, wait)), LEVELS, RUNS) == 3

@@ -9,7 +9,7 @@ from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound.binomial_ranks import minimum_history, upper_rank
 from shadowtime.services.wait_bound.groups.change_point import EVERY, RUNS
-from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, borrowed, bound, lower_bound, ranks
+from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, borrowed, bound, bounds, lower_bound, ranks
 from shadowtime.shared.kernels.arrays import Integers
 from shadowtime.testing.examples import examples
 from tests.unit.services.wait_bound.happenings import waits_of
@@ -123,6 +123,8 @@ def test_borrowing_goes_up_then_down_and_takes_no_more_than_it_needs(sizes: list
     waits = sorted(wait for each in taken for wait in waits_of(groups[each].history))
     rank = upper_rank(len(waits), 0.95, 0.95)
     assert bound(groups, at, 0.95, 0.95) == (None if rank is None else waits[rank - 1], len(waits))
+    levels = (0.05, 0.5, 0.95, 0.99)
+    assert bounds(groups, at, levels, 0.95) == [bound(groups, at, level, 0.95)[0] for level in levels]
 
 
 def test_how_much_is_borrowed_follows_the_quantile() -> None:
