@@ -24,6 +24,9 @@ class Updates(NamedTuple):
     wait_ranges: tuple[WaitRanges, ...] | None = None
 
 
+NO_UPDATES = Updates()
+
+
 class IssuedBounds(NamedTuple):
     """The upper bounds that waiting jobs got in one grouping, at one quantile, and how well earlier bounds held.
 
@@ -40,7 +43,7 @@ class IssuedBounds(NamedTuple):
 class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
     """A predictor of bounds on waits, also for jobs that have not been submitted."""
 
-    updates: Updates = Updates()
+    updates: Updates = NO_UPDATES
     """Messages to publish after the last learned wait or observed submission."""
 
     def note_prediction(self, x: JobSubmitted, run_time: RunTimePrediction | None) -> None:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
+from shadowtime.services.wait_bound.wait_history import WaitHistory
 
 MAX_AIM = 0.5
 """Maximum of alpha, the target share of misses. If twice the configured share is larger, that is the maximum, up to
@@ -64,13 +64,15 @@ class Conformal:
         if count < MIN_WAITS:
             return None
         alpha, scored = self._alpha, self._scored
-        for _ in self._missed(now):
-            if alpha <= 0.0:  # further misses do not change it
-                break
-            scored += 1
-            alpha = self._moved(alpha, 1, scored)
+        if self._deadlines and self._deadlines[0][0] < now:
+            for _ in self._missed(now):
+                if alpha <= 0.0:  # further misses do not change it
+                    break
+                scored += 1
+                alpha = self._moved(alpha, 1, scored)
 
-        return at_rank([self.history], min(max(math.ceil((1 - alpha) * count - 1e-9), 1), count))
+        rank = min(max(math.ceil((1 - alpha) * count - 1e-9), 1), count)
+        return self.history.ordered[rank - 1]
 
     def _missed(self, now: int) -> Iterator[int]:
         """Yield the jobs that have waited longer than their bounds but are not scored yet; O(their number)."""

@@ -4,6 +4,7 @@ See docs/algorithms.md#live-coverage.
 """
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import deque
 from functools import lru_cache
 from typing import Any, Literal
@@ -34,6 +35,19 @@ def band(quantile: float, count: int) -> tuple[float, float]:
     return max(quantile - spread, 0.0), min(quantile + spread, 1.0)
 
 
+@lru_cache(maxsize=4 * LAST)
+def allowed(quantile: float, count: int) -> tuple[int, int]:
+    """Return the fewest and the most covered waits among `count` whose share lies in its band.
+
+    >>> allowed(0.95, 1000), allowed(0.95, 1)
+    ((930, 970), (1, 1))
+    """
+    low, high = band(quantile, count)
+    numbers = range(count + 1)
+    fewest = bisect_left(numbers, low, key=lambda covered: covered / count)
+    return fewest, bisect_right(numbers, high, key=lambda covered: covered / count) - 1
+
+
 class LiveCoverage:
     """The share of covered waits among the last 1,000. O(1) for each wait.
 
@@ -47,21 +61,24 @@ class LiveCoverage:
         self._last: deque[int] = deque(maxlen=LAST)
         self._covered = 0
         self._unpublished = 0
+        self._allowed = 0, 0
         self.place: Place = "within"
 
     def add(self, *, covered: bool) -> bool:
         """Record a wait. Return whether the share is to be published now."""
-        if len(self._last) == LAST:
-            self._covered -= self._last[0]
-        self._last.append(int(covered))
+        last = self._last
+        if len(last) == LAST:
+            self._covered -= last[0]
+        else:
+            self._allowed = allowed(self._quantile, len(last) + 1)
+        last.append(1 if covered else 0)
         self._covered += covered
-        low, high = self.band
-        before, share = self.place, self.share
-        self.place = "below" if share < low else "above" if share > high else "within"
+        fewest, most = self._allowed
+        place: Place = "below" if self._covered < fewest else "above" if self._covered > most else "within"
         self._unpublished += 1
-        if self.place == before and self._unpublished < EVERY:
+        if place == self.place and self._unpublished < EVERY:
             return False
-        self._unpublished = 0
+        self.place, self._unpublished = place, 0
         return True
 
     @property
@@ -101,3 +118,4 @@ class LiveCoverage:
         last, self._unpublished, self.place = state
         self._last = deque(map(int, last), maxlen=LAST)
         self._covered = sum(self._last)
+        self._allowed = allowed(self._quantile, max(len(self._last), 1))

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from shadowtime.services.wait_bound.bounder import Bounder, IssuedBounds, Updates, beyond_queues, scopes_of
+from shadowtime.services.wait_bound.bounder import NO_UPDATES, Bounder, IssuedBounds, Updates, beyond_queues, scopes_of
 from shadowtime.services.wait_bound.groups.groupings import fewest_waits
 from shadowtime.services.wait_bound.groups.queue_bounds import CurrentBound, QueueBounds
 from shadowtime.services.wait_bound.settings import MAX_WAITS, BoundSettings
@@ -94,11 +94,12 @@ class BmbpBounds(Bounder):
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Learn the wait `y` in seconds."""
-        news = [scope.reveal(x, y) for scope in self._scopes(x)]
-        self.updates = Updates(
-            tuple(coverage for update in news for coverage in update.coverage),
-            tuple(change_point for update in news for change_point in update.change_points),
-        )
+        self.updates = NO_UPDATES
+        for scope in self._scopes(x):
+            news = scope.reveal(x, y)
+            if news is not NO_UPDATES:
+                before = self.updates
+                self.updates = Updates(before.coverage + news.coverage, before.change_points + news.change_points)
         self._find.forget()
 
     def observe(self, event: Event) -> None:
@@ -106,11 +107,11 @@ class BmbpBounds(Bounder):
 
         In a run that follows a cluster, bounds are wider while few waits are known.
         """
-        if isinstance(event, ClusterOpened):
+        if type(event) is ClusterOpened:
             self._widens = event.mode == "recorded" and event.name == FOLLOWED
             self._cluster = self._new(None)
         self._cluster.advance(event.time)  # queues are advanced at their own events
-        if isinstance(event, JobSubmitted):
+        if type(event) is JobSubmitted:
             recut: list[WaitRanges] = []
             for scope, results in self._find(event):
                 if scope.queue is not None:
@@ -119,8 +120,8 @@ class BmbpBounds(Bounder):
                 if scope.submit(event, results):
                     recut += scope.ranges()
 
-            self.updates = Updates(wait_ranges=tuple(recut) or None)
-        elif isinstance(event, JobWithdrawn):
+            self.updates = Updates(wait_ranges=tuple(recut)) if recut else NO_UPDATES
+        elif type(event) is JobWithdrawn:
             for scope in (self._cluster, *self._queues.values()):
                 scope.withdraw(event.job_number, event.time)
 

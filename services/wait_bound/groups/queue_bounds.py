@@ -8,17 +8,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shadowtime.services.wait_bound.binomial_ranks import fewest_observations, one_sided
-from shadowtime.services.wait_bound.bounder import IssuedBounds, Updates
+from shadowtime.services.wait_bound.bounder import NO_UPDATES, IssuedBounds, Updates
 from shadowtime.services.wait_bound.conformal import MIN_WAITS, Conformal
 from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage
-from shadowtime.services.wait_bound.groups.group_bound import DETECTING, bound, lower_bound
+from shadowtime.services.wait_bound.groups.group_bound import DETECTING, bound, bounds, lower_bound
 from shadowtime.services.wait_bound.groups.groupings import MAX_PRODUCT, groupings, nodes, rtime
 from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.services.wait_bound.wait_history import SLACK
 from shadowtime.services.wait_bound.young import YoungRun
 from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
 from shadowtime.shared.kernels import IntegerTable
-from shadowtime.shared.messages import ChangePoint, Coverage, JobSubmitted, Side, WaitBound, WaitRanges
+from shadowtime.shared.messages import (
+    ChangePoint,
+    Coverage,
+    JobSubmitted,
+    Side,
+    WaitBound,
+    WaitRanges,
+    construct_unchecked,
+)
 
 # The grouping that has over-predicted least in the recent past, among those that hold their coverage.
 
@@ -57,15 +65,18 @@ class Ensemble:
         """Number of covered waits of each grouping, with forgetting."""
         self._squares = [0.0] * groupings
         """Sum of (bound - wait)² over the same waits, with forgetting."""
+        self._chosen: int | None = None
+        """The choice, until another wait is scored."""
 
     def add(self, bounds: Sequence[int | None], wait: int) -> None:
         """Score the bounds of a job whose wait is known, all in seconds."""
         if None in bounds:
             return
         self._scored += 1
+        self._chosen = None
+        self._counts = [count * (1 - 1 / LAST) for count in self._counts]
+        self._squares = [square * (1 - 1 / LAST) for square in self._squares]
         for index, seconds in enumerate(bounds):
-            self._counts[index] *= 1 - 1 / LAST
-            self._squares[index] *= 1 - 1 / LAST
             if seconds is not None and seconds >= wait:
                 self._covered[index] += 1
                 self._counts[index] += 1.0
@@ -77,11 +88,14 @@ class Ensemble:
         Of the groupings that hold their coverage, it is the one with the least root mean square over-prediction. If
         none holds its coverage, it is the one with the highest coverage.
         """
-        least = (self._quantile - ROUNDING) * self._scored
-        holding = [index for index, covered in enumerate(self._covered) if covered >= least]
-        if not holding:
-            return max(range(len(self._covered)), key=self._covered.__getitem__)
-        return min(holding, key=self._over_rms)
+        if self._chosen is None:
+            least = (self._quantile - ROUNDING) * self._scored
+            holding = [index for index, covered in enumerate(self._covered) if covered >= least]
+            if holding:
+                self._chosen = min(holding, key=self._over_rms)
+            else:
+                self._chosen = max(range(len(self._covered)), key=self._covered.__getitem__)
+        return self._chosen
 
     def _over_rms(self, grouping: int) -> float:
         count = self._counts[grouping]
@@ -93,7 +107,7 @@ class Ensemble:
 
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
-        self._scored = state[0]
+        self._scored, self._chosen = state[0], None
         self._covered, self._counts, self._squares = (list(values) for values in state[1:])
 
 
@@ -157,7 +171,9 @@ class QueueBounds:
         self.queue = queue
         self._settings = settings
         self._most = settings.history if most is None else most
-        side = settings.published_side
+        self._side = side = settings.published_side
+        self._detects = settings.quantile == one_sided(settings.confidence, side) == DETECTING
+        """Whether the published bounds are those that detect change points."""
         known = ALL if side == "upper" else ALL[:-1]  # the conformal bound is an upper one
         self.published = known if settings.publish == "all" else (settings.publish,)
         self._computed = (*FIVE, "ensemble") if settings.publish == "ensemble" else self.published
@@ -169,7 +185,8 @@ class QueueBounds:
         covered = round(1 - settings.quantile, 12) if side == "lower" else settings.quantile
         self._coverage = {name: LiveCoverage(covered) for name in self.published}
         """Coverage of each bound. Bounds from below are to cover the waits that are no shorter."""
-        self._young = YoungRun(settings.quantile) if widens and settings.published_side == "upper" else None
+        self._monitors = [self._coverage.get(name) for name in self._computed]
+        self._young = YoungRun(settings.quantile) if widens and side == "upper" else None
         self._open: dict[int, Issued] = {}
         self._submissions = 0
         self._revealed = tuple(array("q") for _ in range(3))
@@ -209,7 +226,9 @@ class QueueBounds:
         self._young.advance(now)
         least = self._young.least(quantile, confidence, now)
         return [
-            answer._replace(
+            CurrentBound(
+                answer.bound,
+                answer.observations,
                 stated=self._young.widened(answer.bound, least),
                 base=None if answer.bound is None or least is None else max(answer.bound, least),
             )
@@ -226,28 +245,32 @@ class QueueBounds:
         side: Side = "upper",
     ) -> list[WaitBound]:
         """Return the messages of the published bounds."""
+        upper, lower = side != "lower", side != "upper"
+        blank = construct_unchecked(
+            WaitBound,
+            grouping="",
+            queue=self.queue,
+            quantile=quantile,
+            confidence=confidence,
+            side=side if lower else None,
+            young=True if self._young is not None and not lower else None,
+        )
         made = []
         for name, answer in zip(self._computed, results, strict=False):
             if name not in self.published:
                 continue
-            wanted = [answer.stated] * (side != "lower") + [answer.lower] * (side != "upper")
             reason = None
-            if None in wanted:
+            if (upper and answer.stated is None) or (lower and answer.lower is None):
                 young = None if self._young is None or answer.bound is None else self._young.reason
                 need = MIN_WAITS if name == "conformal" else fewest_observations(quantile, confidence, side)
                 reason = young or f"not enough history: {answer.observations} of {need} waits"
             made.append(
-                WaitBound(
+                blank.replaced(
                     grouping=name,
-                    queue=self.queue,
-                    quantile=quantile,
-                    confidence=confidence,
-                    bound=None if side == "lower" else answer.stated,
+                    bound=answer.stated if upper else None,
                     lower=answer.lower,
-                    side=None if side == "upper" else side,
                     observations=answer.observations,
                     reason=reason,
-                    young=True if self._young is not None and side == "upper" else None,
                     starts_within=self._table(job, confidence, now) if name == "ensemble" else (),
                 )
             )
@@ -255,23 +278,22 @@ class QueueBounds:
 
     def submit(self, job: JobSubmitted, results: list[CurrentBound]) -> bool:
         """Store the bounds of a job until it starts. Recut the ranges if this is due; return whether this was done."""
-        settings = self._settings
-        bounds = tuple(bound.bound for bound in results)
-        lower = () if settings.published_side == "upper" else tuple(bound.lower for bound in results)
-        detecting = bounds[: len(self.groupings)]
-        if (settings.quantile, one_sided(settings.confidence, settings.published_side)) != (DETECTING, DETECTING):
+        upper = tuple([answer.bound for answer in results])
+        lower = () if self._side == "upper" else tuple([answer.lower for answer in results])
+        detecting = upper[: len(self.groupings)]
+        if not self._detects:
             detecting = tuple(
                 bound(grouping.groups, grouping.at(job), DETECTING, DETECTING)[0] for grouping in self.groupings
             )
 
-        stated = tuple(bound.stated for bound in results) if self._young is not None else ()
-        self._open[job.job_number] = Issued(bounds, detecting, lower, stated)
+        stated = () if self._young is None else tuple([answer.stated for answer in results])
+        self._open[job.job_number] = Issued(upper, detecting, lower, stated)
         if self._young is not None:
-            self._young.submit(job.job_number, job.since, self._shown([bound.base for bound in results]))
-        if "conformal" in self._computed and bounds[-1] is not None:
-            self._conformal.submit(job.job_number, job.since, bounds[-1])
+            self._young.submit(job.job_number, job.since, self._shown([answer.base for answer in results]))
+        if "conformal" in self._computed and upper[-1] is not None:
+            self._conformal.submit(job.job_number, job.since, upper[-1])
         self._submissions += 1
-        return self._submissions % settings.recut == 0 and self._recut()
+        return self._submissions % self._settings.recut == 0 and self._recut()
 
     def ranges(self) -> tuple[WaitRanges, ...]:
         """Return the published ranges of processors, fixed or by the waits, with the number of waits in each range."""
@@ -288,8 +310,7 @@ class QueueBounds:
 
     def issued(self, grouping: str) -> IssuedBounds | None:
         """Return the upper bounds of waiting jobs in a grouping; None if it is not published, or only from below."""
-        settings = self._settings
-        if grouping not in self._coverage or settings.published_side == "lower":
+        if grouping not in self._coverage or self._side == "lower":
             return None
         at, coverage = self._computed.index(grouping), self._coverage[grouping]
 
@@ -297,7 +318,7 @@ class QueueBounds:
             issued = self._open.get(number)
             return None if issued is None else (issued.stated or issued.bounds)[at]
 
-        return IssuedBounds(settings.quantile, bound_of, coverage.revealed, coverage.share)
+        return IssuedBounds(self._settings.quantile, bound_of, coverage.revealed, coverage.share)
 
     def reveal(self, job: JobSubmitted, wait: int) -> Updates:
         """Learn the wait in seconds of a job that starts. Return the messages that follow from it."""
@@ -313,12 +334,15 @@ class QueueBounds:
             issued = Issued(nothing, (None,) * len(self.groupings), nothing)
         if "ensemble" in self._computed:
             self._ensemble.add(issued.bounds[: len(FIVE)], wait)
-        for column, number in zip(self._revealed, (nodes(job), rtime(job), wait), strict=True):
-            column.append(number)
-            if len(column) > self._most + SLACK:
+        processors, requests, waits = self._revealed
+        processors.append(nodes(job))
+        requests.append(rtime(job))
+        waits.append(wait)
+        if len(waits) > self._most + SLACK:
+            for column in self._revealed:
                 del column[: -self._most]
 
-        change_points = []
+        change_points: list[ChangePoint] = []
         for group, detecting in zip(self.groupings, issued.detecting, strict=True):
             at = group.at(job)
             misses = group.groups[at].add(wait, detecting)
@@ -335,7 +359,8 @@ class QueueBounds:
                     )
                 )
 
-        return Updates(tuple(self._cover(issued, wait)), tuple(change_points))
+        coverages = self._cover(issued, wait)
+        return Updates(tuple(coverages), tuple(change_points)) if coverages or change_points else NO_UPDATES
 
     def withdraw(self, job_number: int, now: int) -> None:
         """Forget the bounds of a job that leaves without starting, after scoring the misses before `now`."""
@@ -349,15 +374,14 @@ class QueueBounds:
         self._conformal.advance(now)
 
     def _cover(self, issued: Issued, wait: int) -> list[Coverage]:
-        coverages = []
-        from_below = self._settings.published_side == "lower"
+        coverages: list[Coverage] = []
+        from_below = self._side == "lower"
         stated = issued.lower if from_below else issued.stated or issued.bounds
-        for name, seconds in zip(self._computed, stated, strict=True):
-            live = self._coverage.get(name)
+        for at, (live, seconds) in enumerate(zip(self._monitors, stated, strict=True)):
             if live is None or seconds is None:
                 continue
             if live.add(covered=seconds <= wait if from_below else seconds >= wait):
-                coverages.append(live.message(name, self.queue))
+                coverages.append(live.message(self._computed[at], self.queue))
 
         return coverages
 
@@ -369,14 +393,14 @@ class QueueBounds:
     def _table(self, job: JobSubmitted, confidence: float, now: int) -> tuple[tuple[float, int], ...]:
         """Return each quantile with enough waits and the seconds within which the job starts with that probability."""
         grouping = self.groupings[self._ensemble.chosen()]
-        at = grouping.at(job)
         table: list[tuple[float, int]] = []
-        for row in TABLE:
-            seconds, _ = bound(grouping.groups, at, row, confidence)
+        highest = 0
+        for row, seconds in zip(TABLE, bounds(grouping.groups, grouping.at(job), TABLE, confidence), strict=True):
             if self._young is not None:
                 seconds = self._young.widened(seconds, self._young.least(row, confidence, now))
             if seconds is not None:  # a higher quantile may borrow shorter waits, but its bound must not be lower
-                table.append((row, max(seconds, table[-1][1] if table else 0)))
+                highest = max(seconds, highest)
+                table.append((row, highest))
 
         return tuple(table)
 

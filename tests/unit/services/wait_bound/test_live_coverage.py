@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound import coverage_monitor as live_coverage
-from shadowtime.services.wait_bound.coverage_monitor import EVERY, LAST, LiveCoverage
+from shadowtime.services.wait_bound.coverage_monitor import EVERY, LAST, LiveCoverage, allowed, band
 from shadowtime.testing.examples import examples
 
 
@@ -54,6 +54,14 @@ def test_the_last_ones_count(covered: list[bool], quantile: float) -> None:
         live = LiveCoverage(quantile)
         live.restore(["", 0, "within"])
         check(live, covered, quantile, 50)
+
+
+@given(st.integers(1, LAST), st.floats(0.001, 0.999))
+@examples(100)
+def test_allowed_numbers_are_those_whose_share_is_in_the_band(count: int, quantile: float) -> None:
+    low, high = band(quantile, count)
+    within = [covered for covered in range(count + 1) if low <= covered / count <= high]
+    assert allowed(quantile, count) == (within[0], within[-1])
 
 
 def test_the_last_thousand_count() -> None:
