@@ -81,19 +81,15 @@ class DriftWatch:
 
         Outcomes of a combination beyond `MAX_CELLS` are left out.
         """
-        cell = self.cells.get((reach, owner))
-        if cell is None:
-            if not outcomes or len(self.cells) >= MAX_CELLS:
-                return
-            cell = self.cells[reach, owner] = {}
+        if outcomes and (cell := self.cell(reach, owner)) is not None:
+            add_to(cell, outcomes)
 
-        for statistic, value in outcomes:
-            sums = cell.get(statistic)
-            if sums is None:
-                cell[statistic] = [value, 1]
-            else:
-                sums[0] += value
-                sums[1] += 1
+    def cell(self, reach: Reach, owner: Owner) -> Outcomes | None:
+        """Return the outcomes of a combination; None for a combination beyond `MAX_CELLS`."""
+        cell = self.cells.get((reach, owner))
+        if cell is None and len(self.cells) < MAX_CELLS:
+            cell = self.cells[reach, owner] = {}
+        return cell
 
     def close(self, time: int) -> list[Drift]:
         """Test the gathered day if it has ended by `time`. Return a drift for each alarm that begins or ends."""
@@ -199,6 +195,17 @@ class DriftWatch:
             for of, saved in shares:
                 unit[Statistic(*of)] = share = WatchedShare(0.0, 0.0)
                 share.restore(saved)
+
+
+def add_to(cell: Outcomes, outcomes: Sequence[tuple[Statistic, float]]) -> None:
+    """Add outcomes to a cell."""
+    for statistic, value in outcomes:
+        sums = cell.get(statistic)
+        if sums is None:
+            cell[statistic] = [value, 1]
+        else:
+            sums[0] += value
+            sums[1] += 1
 
 
 def _units(reach: Reach, owner: Owner) -> Iterator[tuple[Scope, int | None]]:

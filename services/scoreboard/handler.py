@@ -168,7 +168,7 @@ class Scoreboard(StageHandler):
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
         """Score the bounds, forecasts and expected starts of the job. Publish drifts that are pending."""
         tally, number = self.tally, job.job_number
-        tally.held.enter(envelope.event.time, self.jobs.waiting, tally.coverage)
+        tally.enter(envelope.event.time, self.jobs.waiting)
         if number in tally.coverage.waiting or number in tally.forecasts.waiting or number in tally.held.outlived:
             tally.held.wait(job, wait, tally.coverage, tally.forecasts.waiting.get(number))
         if number in tally.expected.waiting:
@@ -193,7 +193,7 @@ class Scoreboard(StageHandler):
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Score the job, unless it is requeued. If it was killed or requeued, count its work as wasted."""
         submitted, started = job.submitted, job.started
-        self.tally.held.enter(ended.time, self.jobs.waiting, self.tally.coverage)
+        self.tally.enter(ended.time, self.jobs.waiting)
         if ended.happened is not None:
             self._count_late(ended)
         actual = None if ended.requeued else ended.run_time

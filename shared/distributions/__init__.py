@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         NO_QUANTILES,
         count_transform,
         limit_outcomes,
+        normalised,
         occupied_time,
         outcome_masses,
         outcome_of,

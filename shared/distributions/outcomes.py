@@ -53,6 +53,27 @@ def reachable(masses: Floats, last: int) -> Floats:
 
 
 @kernel
+def normalised(masses: Floats) -> Floats:
+    """Return the masses, fewer than 128, divided by their sum. The sum is the one of `masses.sum()`, to the last bit.
+
+    Numpy adds every eighth number, adds these eight sums in pairs, and then the numbers beyond a multiple of eight.
+
+    >>> normalised(np.array([0.5, 1.0, 0.5])).tolist()
+    [0.25, 0.5, 0.25]
+    """
+    whole = len(masses) - len(masses) % 8
+    total = 0.0
+    if whole:
+        parts = masses[:8].copy()
+        for j in range(8, whole):
+            parts[j % 8] += masses[j]
+        total = ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]))
+    for j in range(whole, len(masses)):
+        total += masses[j]
+    return masses / total
+
+
+@kernel
 def outcome_masses(masses: Floats, limit: float) -> Floats:
     """Return the mass of each outcome; shape (bin of the limit + 2,). The total mass is preserved.
 
