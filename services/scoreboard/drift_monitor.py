@@ -3,6 +3,7 @@
 See docs/algorithms.md#drift.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -116,7 +117,7 @@ class PredictionsHeld:
             over = (watch.day + 1) * DAY
             for number in coverage.waiting:
                 if (job := waiting.get(number)) is not None and job.since < over:
-                    self._bounds(job, coverage, over - job.since, started=False)
+                    self._bounds(job, _owner(job), coverage, over - job.since, started=False)
 
         for drift in watch.close(time):
             self._note(drift, time)
@@ -168,39 +169,39 @@ class PredictionsHeld:
 
         Call this before `coverage` drops the job's bounds.
         """
-        self._bounds(job, coverage, wait, started=True)
+        owner = _owner(job)
+        self._bounds(job, owner, coverage, wait, started=True)
         self.outlived.pop(job.job_number, None)
         if forecast is not None:
-            self.watch.add("all", _owner(job), (of_forecast(forecast, wait),))
+            self.watch.add("all", owner, (of_forecast(forecast, wait),))
 
     def withdraw(self, job: JobSubmitted, waited: int, coverage: WaitBoundCoverage) -> None:
         """Add the misses of a job that left the queue without starting, after `waited` seconds.
 
         Call this before `coverage` drops the job's bounds.
         """
-        self._bounds(job, coverage, waited, started=False)
+        self._bounds(job, _owner(job), coverage, waited, started=False)
         self.outlived.pop(job.job_number, None)
 
-    def _bounds(self, job: JobSubmitted, coverage: WaitBoundCoverage, waited: int, *, started: bool) -> None:
+    def _bounds(
+        self, job: JobSubmitted, owner: Owner, coverage: WaitBoundCoverage, waited: int, *, started: bool
+    ) -> None:
         kept = coverage.waiting.get(job.job_number)
         if kept is None:
             return
         counted = before = self.outlived.get(job.job_number, 0)
-        shown, misses = kept.shown, kept.of.misses
-        by_reach: dict[tuple[Reach, int | None], list[Outcome]] = {}
-        for place, (bound, kind) in enumerate(zip(kept.bounds, kept.of.kinds, strict=True)):
+        of, bounds = kept
+        shown = kept.shown
+        reached: defaultdict[tuple[Reach, int | None], list[Outcome]] = defaultdict(list)
+        for place, bound in enumerate(bounds):
             if bound is None or before >> place & 1 or not (started or bound < waited):
                 continue
             counted |= 1 << place
-            outcome = misses[place], float(bound < waited)
-            reach: Reach = "queue" if kind.queue is not None else "all" if place == shown else "cluster"
-            if (of_reach := by_reach.get((reach, kind.queue))) is None:
-                by_reach[reach, kind.queue] = [outcome]
-            else:
-                of_reach.append(outcome)
+            queue = of.kinds[place].queue
+            reach: Reach = "queue" if queue is not None else "all" if place == shown else "cluster"
+            reached[reach, queue].append((of.misses[place], float(bound < waited)))
 
-        owner = _owner(job)
-        for (reach, queue), outcomes in by_reach.items():
+        for (reach, queue), outcomes in reached.items():
             self.watch.add(reach, owner if queue is None else owner._replace(queue=queue), outcomes)
         if counted != before and not started:
             self.outlived[job.job_number] = counted

@@ -1,6 +1,6 @@
 """The stage that keeps the scores of a run, publishes them when the run closes, and samples them if configured."""
 
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from shadowtime.services.scoreboard.all_scores import Tally
@@ -238,10 +238,10 @@ class Scoreboard(StageHandler):
 
     def _require_waiting(self, decided: Decided) -> None:
         waiting = self.jobs.waiting
-        named = [number for candidate in decided.evaluated for number in candidate.job_numbers if number not in waiting]
-        named += [start.job_number for start in decided.starts if start.job_number not in waiting]
-        if named:
-            raise LogViolation(f"job {named[0]} was evaluated or started at {decided.time}, but it does not wait")
+        evaluated = (number for candidate in decided.evaluated for number in candidate.job_numbers)
+        for number in chain(evaluated, [start.job_number for start in decided.starts]):
+            if number not in waiting:
+                raise LogViolation(f"job {number} was evaluated or started at {decided.time}, but it does not wait")
 
     def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
         """Add the scores to the answer."""
