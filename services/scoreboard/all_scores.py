@@ -81,9 +81,7 @@ class Tally:
             if adjusted_time != requested_time:
                 self.held.adjustment(job, requested_time, adjusted_time, run_time)
 
-    def _scored(
-        self, cell: Outcomes | None, cut: bool | None, first: float, last: float, at_limit: float
-    ) -> None:
+    def _scored(self, cell: Outcomes | None, cut: bool | None, first: float, last: float, at_limit: float) -> None:
         """Add what follows from the score of a distribution to its cell, and to the probabilities of an end by a limit.
 
         `cut` is whether the limit ended the job; None without a limit.

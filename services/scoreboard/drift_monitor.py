@@ -3,11 +3,10 @@
 See docs/algorithms.md#drift.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from shadowtime.services.scoreboard.drift_scopes import DriftWatch, Outcomes, Owner, Reach, Statistic, add_to
+from shadowtime.services.scoreboard.drift_scopes import DriftWatch, Outcomes, Owner, Statistic, add_to
 from shadowtime.services.scoreboard.scores import WaitBoundCoverage
 from shadowtime.shared.bounds import MAX_DRIFTS, MAX_EPISODES
 from shadowtime.shared.formatting import DAY
@@ -148,8 +147,8 @@ class PredictionsHeld:
     def run_time(self, job: JobSubmitted, prediction: RunTimePrediction, run_time: int) -> Outcomes | None:
         """Add the outcomes of a run-time prediction by its point. `run_time` is in seconds.
 
-        Return the cell to which the outcomes by tenths (`of_tenths`) are added later, before the day is closed. A guess,
-        based on no ended job, has no outcomes.
+        Return the cell to which the outcomes by tenths (`of_tenths`) are added before the day is closed. A guess, based
+        on no ended job, has no outcomes.
         """
         if not prediction.observations:
             return None
@@ -189,22 +188,18 @@ class PredictionsHeld:
         kept = coverage.waiting.get(job.job_number)
         if kept is None:
             return
-        counted = before = self.outlived.get(job.job_number, 0)
-        of, bounds = kept
-        shown = kept.shown
-        reached: defaultdict[tuple[Reach, int | None], list[Outcome]] = defaultdict(list)
-        for place, bound in enumerate(bounds):
-            if bound is None or before >> place & 1 or not (started or bound < waited):
-                continue
-            counted |= 1 << place
-            queue = of.kinds[place].queue
-            reach: Reach = "queue" if queue is not None else "all" if place == shown else "cluster"
-            reached[reach, queue].append((of.misses[place], float(bound < waited)))
-
-        for (reach, queue), outcomes in reached.items():
+        before = self.outlived.get(job.job_number, 0)
+        missed = {
+            place: float(bound < waited)
+            for place, bound in enumerate(kept.bounds)
+            if bound is not None and (started or bound < waited) and not before >> place & 1
+        }
+        for reach, queue, misses in kept.of.by_reach(tuple(missed), kept.shown):
+            outcomes = [(miss, missed[place]) for place, miss in misses]
             self.watch.add(reach, owner if queue is None else owner._replace(queue=queue), outcomes)
-        if counted != before and not started:
-            self.outlived[job.job_number] = counted
+
+        if missed and not started:
+            self.outlived[job.job_number] = before | sum(1 << place for place in missed)
 
     def scores(self) -> DriftScores | None:
         """Return the episodes in which predictions did not hold, or None before a day with outcomes has ended."""

@@ -108,12 +108,21 @@ class DriftWatch:
         """Return the sum of failures and number of outcomes of the day, by member of a scope, statistic and user."""
         gathered: dict[tuple[Scope, int | None], dict[Statistic, dict[int | None, list[float]]]] = {}
         for (reach, owner), outcomes in self.cells.items():
+            user = owner.user
             for unit in _units(reach, owner):
-                shares = gathered.setdefault(unit, {})
+                shares = gathered.get(unit)
+                if shares is None:
+                    shares = gathered[unit] = {statistic: {} for statistic in outcomes}
                 for statistic, (total, count) in outcomes.items():
-                    sums = shares.setdefault(statistic, {}).setdefault(owner.user, [0.0, 0.0])
-                    sums[0] += total
-                    sums[1] += count
+                    by_user = shares.get(statistic)
+                    if by_user is None:
+                        by_user = shares[statistic] = {}
+                    sums = by_user.get(user)
+                    if sums is None:
+                        by_user[user] = [total, count]
+                    else:
+                        sums[0] += total
+                        sums[1] += count
 
         return gathered
 
@@ -131,7 +140,7 @@ class DriftWatch:
                 watched[statistic] = WatchedShare(statistic.stated, limit)
 
             share = watched[statistic]
-            change = share.add(day, sum(total / count for total, count in by_user.values()) / len(by_user))
+            change = share.add(day, sum([total / count for total, count in by_user.values()]) / len(by_user))
             if change is None:
                 continue
             holds, since = change == "holds", (share.falling if change == "holds" else share.rising).began * DAY

@@ -68,7 +68,8 @@ class Scoreboard(StageHandler):
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Keep the predictions of the job until it ends, and its wait bounds and forecast until its wait is known."""
-        self.tally.capacity.begin(job.since, self.processors)
+        if not self.tally.capacity.sizes:
+            self.tally.capacity.begin(job.since, self.processors)
         if job.eligible_time is not None and job.eligible_time < job.time:
             self.tally.happenings["told_late"] += 1
         if envelope.run_time is not None:

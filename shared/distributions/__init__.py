@@ -43,11 +43,11 @@ if TYPE_CHECKING:
         NO_QUANTILES,
         count_transform,
         limit_outcomes,
-        normalised,
         occupied_time,
         outcome_masses,
         outcome_of,
         pieces,
+        predicted_outcomes,
         reachable,
         transformed_in,
     )

@@ -53,27 +53,6 @@ def reachable(masses: Floats, last: int) -> Floats:
 
 
 @kernel
-def normalised(masses: Floats) -> Floats:
-    """Return the masses, fewer than 128, divided by their sum. The sum is the one of `masses.sum()`, to the last bit.
-
-    Numpy adds every eighth number, adds these eight sums in pairs, and then the numbers beyond a multiple of eight.
-
-    >>> normalised(np.array([0.5, 1.0, 0.5])).tolist()
-    [0.25, 0.5, 0.25]
-    """
-    whole = len(masses) - len(masses) % 8
-    total = 0.0
-    if whole:
-        parts = masses[:8].copy()
-        for j in range(8, whole):
-            parts[j % 8] += masses[j]
-        total = ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]))
-    for j in range(whole, len(masses)):
-        total += masses[j]
-    return masses / total
-
-
-@kernel
 def outcome_masses(masses: Floats, limit: float) -> Floats:
     """Return the mass of each outcome; shape (bin of the limit + 2,). The total mass is preserved.
 
@@ -106,6 +85,40 @@ def limit_outcomes(masses: Floats, limit: float, at_limit: float) -> Floats:
     outcomes[last] += outcomes[last + 1] - probability
     outcomes[last + 1] = probability
     return outcomes
+
+
+@kernel
+def total_of(masses: Floats) -> float:
+    """Return the sum of at most 128 masses, from eight partial sums as `numpy.sum` adds them.
+
+    >>> masses = 1.0 / np.arange(1.0, 33.0)
+    >>> total_of(masses) == float(masses.sum())
+    True
+    """
+    count = len(masses)
+    whole, total = count - count % 8, 0.0
+    if whole > 0:
+        sums = masses[:8].copy()
+        for j in range(8, whole):
+            sums[j % 8] += masses[j]
+
+        total = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
+    for j in range(whole, count):
+        total += masses[j]
+    return total
+
+
+@kernel
+def predicted_outcomes(histogram: Floats, limit: float, at_limit: float) -> Floats:
+    """Return the probability of each outcome by a histogram whose sum may differ from 1; shape as of `outcome_masses`.
+
+    `at_limit` is as for `limit_outcomes`, or negative if only the histogram is predicted.
+
+    >>> predicted_outcomes(np.array([0.0, 1.0, 1.0]), 3.0, 0.1).round(9).tolist()
+    [0.0, 0.5, 0.4, 0.1]
+    """
+    masses = histogram / total_of(histogram)
+    return outcome_masses(masses, limit) if at_limit < 0.0 else limit_outcomes(masses, limit, at_limit)
 
 
 @kernel

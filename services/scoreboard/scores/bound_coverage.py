@@ -1,12 +1,12 @@
 """Coverage and tightness of bounds on the wait: docs/algorithms.md#coverage-of-wait-bounds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from math import sqrt
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from shadowtime.services.scoreboard.drift_scopes import Statistic
+from shadowtime.services.scoreboard.drift_scopes import Reach, Statistic
 from shadowtime.services.scoreboard.scores.event_probabilities import PARTS
 from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES, MAX_KINDS
 from shadowtime.shared.messages import StartsByScores, WaitBound, WaitBoundScores, bound_to_show
@@ -98,6 +98,18 @@ class CoverageSums:
         vars(self).update(state)
 
 
+MAX_SHAPES = 1_000
+"""Maximum number of remembered sequences of kinds. Beyond it, all are forgotten, and found again when they appear."""
+
+
+class MissesOfReach(NamedTuple):
+    """Places of bounds whose misses count in the same scopes: all, the cluster, or a queue."""
+
+    reach: Reach
+    queue: int | None
+    misses: Sequence[tuple[int, Statistic]]
+
+
 class KindsOfJob:
     """Kinds of a job's bounds from one side, in their order. Jobs with equal kinds share one object.
 
@@ -105,13 +117,31 @@ class KindsOfJob:
     for drifts; the stated share is 1 - quantile. `shown` is the place of the bound to show if no bound is missing.
     """
 
-    __slots__ = ("kinds", "misses", "shown", "sums")
+    __slots__ = ("_by_reach", "kinds", "misses", "shown", "sums")
 
     def __init__(self, kinds: Sequence[BoundKind], sums: dict[BoundKind, CoverageSums]) -> None:
         self.kinds = kinds
         self.sums = [sums[kind] for kind in kinds]
         self.misses = [Statistic("wait_bound", kind.grouping, round(1.0 - kind.quantile, 9)) for kind in kinds]
         self.shown = bound_to_show((kind.grouping, kind.queue, 0) for kind in kinds)
+        self._by_reach: dict[tuple[tuple[int, ...], int | None], list[MissesOfReach]] = {}
+
+    def by_reach(self, places: tuple[int, ...], shown: int | None) -> list[MissesOfReach]:
+        """Return the misses of the bounds at some places by their reach, in the order of the places.
+
+        `shown` is the place of the bound to show. Its miss counts in all scopes of the job.
+        """
+        if (known := self._by_reach.get((places, shown))) is not None:
+            return known
+        misses: dict[tuple[Reach, int | None], list[tuple[int, Statistic]]] = {}
+        for place in places:
+            queue = self.kinds[place].queue
+            reach: Reach = "queue" if queue is not None else "all" if place == shown else "cluster"
+            misses.setdefault((reach, queue), []).append((place, self.misses[place]))
+        if len(self._by_reach) >= MAX_SHAPES:
+            self._by_reach.clear()
+        self._by_reach[places, shown] = [MissesOfReach(*key, of_reach) for key, of_reach in misses.items()]
+        return self._by_reach[places, shown]
 
 
 class BoundsOfJob(NamedTuple):
@@ -137,8 +167,6 @@ class PlacesOfKinds(NamedTuple):
 
 
 KIND_AND_SIDE: Final = attrgetter("grouping", "queue", "quantile", "confidence", "side")
-MAX_SHAPES = 1_000
-"""Maximum number of remembered sequences of kinds. Beyond it, all are forgotten, and found again when they appear."""
 
 
 class WaitBoundCoverage:

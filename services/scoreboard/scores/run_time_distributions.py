@@ -21,12 +21,10 @@ import numpy as np
 from shadowtime.services.scoreboard.batch import Batched
 from shadowtime.shared.distributions import (
     count_transform,
-    limit_outcomes,
-    normalised,
     occupied_time,
-    outcome_masses,
     outcome_of,
     pieces,
+    predicted_outcomes,
     transformed_in,
 )
 from shadowtime.shared.kernels import Floats, FloatTable, kernel
@@ -107,9 +105,7 @@ def pit_shares(pieces: FloatTable, outcomes: Floats, run_time: float, limit: flo
 
 
 LIMIT, RUN_TIME, AT_REQUEST, HISTOGRAM, QUANTILES = range(5)
-"""Columns of an ended job: seconds, seconds, a probability or `NOT_PREDICTED`, and the lengths of two distributions."""
-
-NOT_PREDICTED: Final = -1.0
+"""Columns of an ended job: seconds, seconds, a probability (-1 if not predicted), and the lengths of both sequences."""
 
 
 @kernel
@@ -123,12 +119,9 @@ def add_jobs(jobs: FloatTable, histograms: Floats, quantiles: Floats, sums: Floa
     scored, bins, levels = np.empty((len(jobs), 3)), 0, 0
     for job in range(len(jobs)):
         limit, run_time, at_request = jobs[job, LIMIT], jobs[job, RUN_TIME], jobs[job, AT_REQUEST]
-        masses = normalised(histograms[bins : bins + int(jobs[job, HISTOGRAM])])
+        histogram = histograms[bins : bins + int(jobs[job, HISTOGRAM])]
         bins += int(jobs[job, HISTOGRAM])
-        if at_request == NOT_PREDICTED:
-            outcomes = outcome_masses(masses, limit)
-        else:
-            outcomes = limit_outcomes(masses, limit, at_request)
+        outcomes = predicted_outcomes(histogram, limit, at_request)
         within = pieces(outcomes, quantiles[levels : levels + int(jobs[job, QUANTILES])], limit)
         levels += int(jobs[job, QUANTILES])
         shares = pit_shares(within, outcomes, run_time, limit)
@@ -183,12 +176,12 @@ class RunTimeDistributionScores(Batched):
         jobs[:, LIMIT] = [row[1] for row in rows]
         jobs[:, RUN_TIME] = [row[2] for row in rows]
         jobs[:, AT_REQUEST] = [
-            NOT_PREDICTED if prediction.at_request is None else prediction.at_request for prediction in predictions
+            -1.0 if prediction.at_request is None else prediction.at_request for prediction in predictions
         ]
         jobs[:, HISTOGRAM], jobs[:, QUANTILES] = list(map(len, histograms)), list(map(len, quantiles))
         sums = np.array([self.log_score, self.crps, *self.pit])
-        values = [np.fromiter(chain.from_iterable(parts), np.float64) for parts in (histograms, quantiles)]
-        outcomes = add_jobs(jobs, *values, sums)
+        masses, seconds = (np.fromiter(chain.from_iterable(parts), np.float64) for parts in (histograms, quantiles))
+        outcomes = add_jobs(jobs, masses, seconds, sums)
         self.jobs += len(rows)
         self.log_score, self.crps, *self.pit = sums.tolist()
         for row, outcome in zip(rows, outcomes.tolist(), strict=True):
