@@ -110,9 +110,7 @@ class DriftWatch:
         for (reach, owner), outcomes in self.cells.items():
             user = owner.user
             for unit in _units(reach, owner):
-                shares = gathered.get(unit)
-                if shares is None:
-                    shares = gathered[unit] = {statistic: {} for statistic in outcomes}
+                shares = gathered.setdefault(unit, {})
                 for statistic, (total, count) in outcomes.items():
                     by_user = shares.get(statistic)
                     if by_user is None:

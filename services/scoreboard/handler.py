@@ -1,6 +1,6 @@
 """The stage that keeps the scores of a run, publishes them when the run closes, and samples them if configured."""
 
-from itertools import chain, islice
+from itertools import chain, filterfalse, islice
 from typing import Any
 
 from shadowtime.services.scoreboard.all_scores import Tally
@@ -238,11 +238,11 @@ class Scoreboard(StageHandler):
         return envelope
 
     def _require_waiting(self, decided: Decided) -> None:
-        waiting = self.jobs.waiting
-        evaluated = (number for candidate in decided.evaluated for number in candidate.job_numbers)
-        for number in chain(evaluated, [start.job_number for start in decided.starts]):
-            if number not in waiting:
-                raise LogViolation(f"job {number} was evaluated or started at {decided.time}, but it does not wait")
+        evaluated = chain.from_iterable([candidate.job_numbers for candidate in decided.evaluated])
+        named = chain(evaluated, [start.job_number for start in decided.starts])
+        absent = next(filterfalse(self.jobs.waiting.__contains__, named), None)
+        if absent is not None:
+            raise LogViolation(f"job {absent} was evaluated or started at {decided.time}, but it does not wait")
 
     def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
         """Add the scores to the answer."""
