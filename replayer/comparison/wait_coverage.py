@@ -43,8 +43,10 @@ class BoundedWaits:
                 return
             if not self._groupings:
                 self._groupings = {grouping: place for place, grouping in enumerate(bounds)}
-            of_groupings = [bounds.get(grouping) for grouping in self._groupings]
-            self._open[event.job_number] = event.since, [NO_BOUND if bound is None else bound for bound in of_groupings]
+            self._open[event.job_number] = (
+                event.since,
+                [NO_BOUND if (bound := bounds.get(grouping)) is None else bound for grouping in self._groupings],
+            )
         elif isinstance(event, JobWithdrawn):
             self._open.pop(event.job_number, None)
         elif isinstance(event, JobStarted):
@@ -56,9 +58,9 @@ class BoundedWaits:
 
     def _reveal(self, job_number: int) -> None:
         start_time = self._started.pop(job_number, None)
-        if job_number in self._open and start_time is not None:
-            submit_time, found_bounds = self._open.pop(job_number)
-            self._rows.extend((submit_time, start_time - submit_time, *found_bounds))
+        if start_time is not None and (kept := self._open.pop(job_number, None)) is not None:
+            submit_time, bounds = kept
+            self._rows.extend([submit_time, start_time - submit_time, *bounds])
 
     def by_grouping(self) -> Mapping[str, Integers]:
         """Return for each grouping the jobs with a bound, in order of submission, shape (n, 3).

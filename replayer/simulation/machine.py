@@ -144,8 +144,10 @@ class Machine(ReplaySource):
 
         Raise `ReplayError` if a decision cannot be applied. The error names the job.
         """
-        events: list[Event] = []
         self._again = decided.again
+        if not (decided.kills or decided.starts):
+            return ()
+        events: list[Event] = []
         for kill in decided.kills:
             if kill.job_number not in self._running:
                 raise ReplayError(f"the policy kills job {kill.job_number} at {self._time}, but the job does not run")
@@ -157,10 +159,9 @@ class Machine(ReplaySource):
             heapify(self._ends)
             events.append(self._end(kill.job_number, killed=True, requeue=kill.requeue))
 
-        self._left.allot(
-            self._waiting[start.job_number][1] for start in decided.starts if start.job_number in self._waiting
-        )
-        events.extend(self._start(start) for start in decided.starts)
+        waiting = self._waiting
+        self._left.allot([waiting[start.job_number][1] for start in decided.starts if start.job_number in waiting])
+        events += [self._start(start) for start in decided.starts]
         return events
 
     def can_start(self) -> bool:

@@ -1,10 +1,12 @@
 """All counts of a run so far, from which its scores are computed."""
 
 from collections import Counter
-from math import inf
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from shadowtime.services.scoreboard.drift_monitor import PredictionsHeld
+from shadowtime.services.scoreboard.drift_monitor import PredictionsHeld, of_tenths
+from shadowtime.services.scoreboard.drift_scopes import Outcomes, add_to
 from shadowtime.services.scoreboard.scores import (
     Calibration,
     Capacity,
@@ -71,21 +73,37 @@ class Tally:
         if ended.outcome == "killed":
             return
         if prediction is not None:
-            limit = inf if requested_time is None else float(requested_time)
-            outcomes = prediction.outcomes(limit) if any(prediction.histogram) else None
-            pit = self.distributions.add(prediction, requested_time, run_time, outcomes)
-            self.held.run_time(job, prediction, pit, run_time)
-            if requested_time is not None and outcomes is not None:
-                self.cuts.add(float(outcomes[-1]), came=ended.outcome == "limit")
-
+            cell = self.held.run_time(job, prediction, run_time)
+            cut = None if requested_time is None else ended.outcome == "limit"
+            self.distributions.add(prediction, requested_time, run_time, partial(self._scored, cell, cut))
         if requested_time is not None and adjusted_time is not None:
             self.accuracy.add(run_time, requested_time, adjusted_time)
             if adjusted_time != requested_time:
                 self.held.adjustment(job, requested_time, adjusted_time, run_time)
 
+    def _scored(self, cell: Outcomes | None, cut: bool | None, first: float, last: float, at_limit: float) -> None:
+        """Add what follows from the score of a distribution to its cell, and to the probabilities of an end by a limit.
+
+        `cut` is whether the limit ended the job; None without a limit.
+        """
+        if cell is not None:
+            add_to(cell, of_tenths(first, last))
+        if cut is not None:
+            self.cuts.add(at_limit, came=cut)
+
+    def enter(self, time: int, waiting: Mapping[int, JobSubmitted]) -> None:
+        """Test the last day for drifts if it has ended by `time`. Call this before you add an event of the new day.
+
+        `waiting` has the waiting jobs by number.
+        """
+        if self.held.due(time):
+            self.distributions.fold()
+            self.held.enter(time, waiting, self.coverage)
+
     def scores(self) -> Scores:
         """Return the scores over all events so far."""
         self.waits.fold()
+        self.distributions.fold()
         run_times = self.run_times.scores()
         return Scores(
             policy=PolicyScores(
@@ -112,6 +130,7 @@ class Tally:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""
+        self.distributions.fold()
         return {
             **{name: getattr(self, name).snapshot() for name in COUNTERS},
             **self.members.snapshot(),

@@ -3,11 +3,11 @@
 See docs/algorithms.md#drift.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from shadowtime.services.scoreboard.drift_scopes import DriftWatch, Owner, Statistic
-from shadowtime.services.scoreboard.scores import BoundKind, WaitBoundCoverage
+from shadowtime.services.scoreboard.drift_scopes import DriftWatch, Outcomes, Owner, Statistic, add_to
+from shadowtime.services.scoreboard.scores import WaitBoundCoverage
 from shadowtime.shared.bounds import MAX_DRIFTS, MAX_EPISODES
 from shadowtime.shared.formatting import DAY
 from shadowtime.shared.messages import (
@@ -24,7 +24,6 @@ from shadowtime.shared.messages import (
     JobSubmitted,
     RunTimePrediction,
     adjustment_class,
-    bound_to_show,
 )
 
 # Degrees of failure of a job's predictions, each in 0 to 1. Drift is detected from them: docs/algorithms.md#drift.
@@ -43,25 +42,23 @@ BADLY_FORECAST: Final = Statistic("forecast", OFF, 0.0)
 Outcome = tuple[Statistic, float]
 
 
-def of_run_time(prediction: RunTimePrediction, pit: Sequence[float] | None, run_time: int) -> list[Outcome]:
-    """Return the outcomes of a run-time prediction: by its point, and by tenths of the probability integral transform.
-
-    `pit` has the job's share of each tenth; None for a prediction without a distribution, which has no outcomes by
-    tenths. The list is empty if the prediction is a guess, based on no ended job.
+def of_point(prediction: RunTimePrediction, run_time: int) -> list[Outcome]:
+    """Return the outcomes of the point of a run-time prediction. `run_time` is in seconds.
 
     >>> example = RunTimePrediction(point=100.0, observations=3)
-    >>> [(statistic.what, failed) for statistic, failed in of_run_time(example, None, 300)]
+    >>> [(statistic.what, failed) for statistic, failed in of_point(example, 300)]
     [('twice', 1.0), ('half', 0.0)]
     """
-    if not prediction.observations:
-        return []
-    failed = [
-        (TWICE_AS_LONG, float(run_time > 2 * prediction.point)),
-        (HALF_AS_LONG, float(2 * run_time < prediction.point)),
-    ]
-    if pit is not None:
-        failed += [(IN_THE_LAST, pit[-1]), (IN_THE_FIRST, pit[0]), (IN_EITHER, min(pit[0] + pit[-1], 1.0))]
-    return failed
+    point = prediction.point
+    return [(TWICE_AS_LONG, float(run_time > 2 * point)), (HALF_AS_LONG, float(2 * run_time < point))]
+
+
+def of_tenths(first: float, last: float) -> list[Outcome]:
+    """Return the outcomes of a predicted distribution: the job's shares of the first and of the last tenth.
+
+    They are shares of the probability integral transform.
+    """
+    return [(IN_THE_LAST, last), (IN_THE_FIRST, first), (IN_EITHER, min(first + last, 1.0))]
 
 
 def of_adjustment(run_time: int, requested_time: int, adjusted_time: int) -> list[Outcome]:
@@ -80,11 +77,6 @@ def of_forecast(forecast: int, wait: int) -> Outcome:
     (0.0, 1.0, 0.5)
     """
     return BADLY_FORECAST, abs(forecast - wait) / max(forecast + wait, 1)
-
-
-def of_bound(kind: BoundKind, *, missed: bool) -> Outcome:
-    """Return the outcome of a bound: whether the wait exceeded it. The stated share of such misses is 1 - quantile."""
-    return Statistic("wait_bound", kind.grouping, round(1.0 - kind.quantile, 9)), float(missed)
 
 
 Key = tuple[str, str, str, int | None]
@@ -107,6 +99,10 @@ class PredictionsHeld:
         self.outlived: dict[int, int] = {}
         """Bounds that were already counted as missed, by waiting job: a bit mask over the bounds of the job."""
 
+    def due(self, time: int) -> bool:
+        """Return whether `enter` has an effect at `time`, in seconds."""
+        return self.watch.day is None or time // DAY > self.watch.day
+
     def enter(self, time: int, waiting: Mapping[int, JobSubmitted], coverage: WaitBoundCoverage) -> None:
         """Test the last day if it has ended by `time`. Call this before you add an outcome of the new day.
 
@@ -114,13 +110,13 @@ class PredictionsHeld:
         the end of the day.
         """
         watch = self.watch
-        if watch.day is not None and time // DAY <= watch.day:
+        if not self.due(time):
             return
         if watch.due(time) and watch.day is not None:
             over = (watch.day + 1) * DAY
             for number in coverage.waiting:
                 if (job := waiting.get(number)) is not None and job.since < over:
-                    self._bounds(job, coverage, over - job.since, started=False)
+                    self._bounds(job, _owner(job), coverage, over - job.since, started=False)
 
         for drift in watch.close(time):
             self._note(drift, time)
@@ -148,14 +144,20 @@ class PredictionsHeld:
         drifts, self.unpublished = tuple(self.unpublished[:MAX_DRIFTS]), self.unpublished[MAX_DRIFTS:]
         return drifts
 
-    def run_time(
-        self, job: JobSubmitted, prediction: RunTimePrediction, pit: list[float] | None, run_time: int
-    ) -> None:
-        """Add the outcomes of a run-time prediction.
+    def run_time(self, job: JobSubmitted, prediction: RunTimePrediction, run_time: int) -> Outcomes | None:
+        """Add the outcomes of a run-time prediction by its point. `run_time` is in seconds.
 
-        `run_time` is in seconds. `pit` is as in `of_run_time`.
+        Return the cell to which the outcomes by tenths (`of_tenths`) are added before the day is closed. A guess, based
+        on no ended job, has no outcomes.
         """
-        self.watch.add("all", _owner(job), of_run_time(prediction, pit, run_time))
+        if not prediction.observations:
+            return None
+        cell = self.watch.cell("all", _owner(job))
+        if cell is not None:
+            add_to(cell, of_point(prediction, run_time))
+            if IN_EITHER not in cell and any(prediction.histogram):
+                cell |= {statistic: [0.0, 0] for statistic, _ in of_tenths(0.0, 0.0)}
+        return cell
 
     def adjustment(self, job: JobSubmitted, requested_time: int, adjusted_time: int, run_time: int) -> None:
         """Add the outcome of an adjusted request. Times in seconds."""
@@ -166,38 +168,38 @@ class PredictionsHeld:
 
         Call this before `coverage` drops the job's bounds.
         """
-        self._bounds(job, coverage, wait, started=True)
+        owner = _owner(job)
+        self._bounds(job, owner, coverage, wait, started=True)
         self.outlived.pop(job.job_number, None)
         if forecast is not None:
-            self.watch.add("all", _owner(job), (of_forecast(forecast, wait),))
+            self.watch.add("all", owner, (of_forecast(forecast, wait),))
 
     def withdraw(self, job: JobSubmitted, waited: int, coverage: WaitBoundCoverage) -> None:
         """Add the misses of a job that left the queue without starting, after `waited` seconds.
 
         Call this before `coverage` drops the job's bounds.
         """
-        self._bounds(job, coverage, waited, started=False)
+        self._bounds(job, _owner(job), coverage, waited, started=False)
         self.outlived.pop(job.job_number, None)
 
-    def _bounds(self, job: JobSubmitted, coverage: WaitBoundCoverage, waited: int, *, started: bool) -> None:
+    def _bounds(
+        self, job: JobSubmitted, owner: Owner, coverage: WaitBoundCoverage, waited: int, *, started: bool
+    ) -> None:
         kept = coverage.waiting.get(job.job_number)
-        if not kept:
+        if kept is None:
             return
-        counted = before = self.outlived.get(job.job_number, 0)
-        named = bound_to_show((kind.grouping, kind.queue, bound) for kind, bound in kept)
-        for place, (kind, bound) in enumerate(kept):
-            if bound is None or before >> place & 1 or not (started or bound < waited):
-                continue
-            counted |= 1 << place
-            outcome = (of_bound(kind, missed=bound < waited),)
-            owner = _owner(job)
-            if kind.queue is not None:
-                self.watch.add("queue", owner._replace(queue=kind.queue), outcome)
-            else:
-                self.watch.add("all" if place == named else "cluster", owner, outcome)
+        before = self.outlived.get(job.job_number, 0)
+        missed = {
+            place: float(bound < waited)
+            for place, bound in enumerate(kept.bounds)
+            if bound is not None and (started or bound < waited) and not before >> place & 1
+        }
+        for reach, queue, misses in kept.of.by_reach(tuple(missed), kept.shown):
+            outcomes = [(miss, missed[place]) for place, miss in misses]
+            self.watch.add(reach, owner if queue is None else owner._replace(queue=queue), outcomes)
 
-        if counted != before and not started:
-            self.outlived[job.job_number] = counted
+        if missed and not started:
+            self.outlived[job.job_number] = before | sum(1 << place for place in missed)
 
     def scores(self) -> DriftScores | None:
         """Return the episodes in which predictions did not hold, or None before a day with outcomes has ended."""

@@ -81,19 +81,15 @@ class DriftWatch:
 
         Outcomes of a combination beyond `MAX_CELLS` are left out.
         """
-        cell = self.cells.get((reach, owner))
-        if cell is None:
-            if not outcomes or len(self.cells) >= MAX_CELLS:
-                return
-            cell = self.cells[reach, owner] = {}
+        if outcomes and (cell := self.cell(reach, owner)) is not None:
+            add_to(cell, outcomes)
 
-        for statistic, value in outcomes:
-            sums = cell.get(statistic)
-            if sums is None:
-                cell[statistic] = [value, 1]
-            else:
-                sums[0] += value
-                sums[1] += 1
+    def cell(self, reach: Reach, owner: Owner) -> Outcomes | None:
+        """Return the outcomes of a combination; None for a combination beyond `MAX_CELLS`."""
+        cell = self.cells.get((reach, owner))
+        if cell is None and len(self.cells) < MAX_CELLS:
+            cell = self.cells[reach, owner] = {}
+        return cell
 
     def close(self, time: int) -> list[Drift]:
         """Test the gathered day if it has ended by `time`. Return a drift for each alarm that begins or ends."""
@@ -112,12 +108,19 @@ class DriftWatch:
         """Return the sum of failures and number of outcomes of the day, by member of a scope, statistic and user."""
         gathered: dict[tuple[Scope, int | None], dict[Statistic, dict[int | None, list[float]]]] = {}
         for (reach, owner), outcomes in self.cells.items():
+            user = owner.user
             for unit in _units(reach, owner):
                 shares = gathered.setdefault(unit, {})
                 for statistic, (total, count) in outcomes.items():
-                    sums = shares.setdefault(statistic, {}).setdefault(owner.user, [0.0, 0.0])
-                    sums[0] += total
-                    sums[1] += count
+                    by_user = shares.get(statistic)
+                    if by_user is None:
+                        by_user = shares[statistic] = {}
+                    sums = by_user.get(user)
+                    if sums is None:
+                        by_user[user] = [total, count]
+                    else:
+                        sums[0] += total
+                        sums[1] += count
 
         return gathered
 
@@ -135,7 +138,7 @@ class DriftWatch:
                 watched[statistic] = WatchedShare(statistic.stated, limit)
 
             share = watched[statistic]
-            change = share.add(day, sum(total / count for total, count in by_user.values()) / len(by_user))
+            change = share.add(day, sum([total / count for total, count in by_user.values()]) / len(by_user))
             if change is None:
                 continue
             holds, since = change == "holds", (share.falling if change == "holds" else share.rising).began * DAY
@@ -199,6 +202,17 @@ class DriftWatch:
             for of, saved in shares:
                 unit[Statistic(*of)] = share = WatchedShare(0.0, 0.0)
                 share.restore(saved)
+
+
+def add_to(cell: Outcomes, outcomes: Sequence[tuple[Statistic, float]]) -> None:
+    """Add outcomes to a cell."""
+    for statistic, value in outcomes:
+        sums = cell.get(statistic)
+        if sums is None:
+            cell[statistic] = [value, 1]
+        else:
+            sums[0] += value
+            sums[1] += 1
 
 
 def _units(reach: Reach, owner: Owner) -> Iterator[tuple[Scope, int | None]]:

@@ -1,6 +1,6 @@
 """The stage that keeps the scores of a run, publishes them when the run closes, and samples them if configured."""
 
-from itertools import islice
+from itertools import chain, filterfalse, islice
 from typing import Any
 
 from shadowtime.services.scoreboard.all_scores import Tally
@@ -68,7 +68,8 @@ class Scoreboard(StageHandler):
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Keep the predictions of the job until it ends, and its wait bounds and forecast until its wait is known."""
-        self.tally.capacity.begin(job.since, self.processors)
+        if not self.tally.capacity.sizes:
+            self.tally.capacity.begin(job.since, self.processors)
         if job.eligible_time is not None and job.eligible_time < job.time:
             self.tally.happenings["told_late"] += 1
         if envelope.run_time is not None:
@@ -168,7 +169,7 @@ class Scoreboard(StageHandler):
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
         """Score the bounds, forecasts and expected starts of the job. Publish drifts that are pending."""
         tally, number = self.tally, job.job_number
-        tally.held.enter(envelope.event.time, self.jobs.waiting, tally.coverage)
+        tally.enter(envelope.event.time, self.jobs.waiting)
         if number in tally.coverage.waiting or number in tally.forecasts.waiting or number in tally.held.outlived:
             tally.held.wait(job, wait, tally.coverage, tally.forecasts.waiting.get(number))
         if number in tally.expected.waiting:
@@ -193,7 +194,7 @@ class Scoreboard(StageHandler):
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Score the job, unless it is requeued. If it was killed or requeued, count its work as wasted."""
         submitted, started = job.submitted, job.started
-        self.tally.held.enter(ended.time, self.jobs.waiting, self.tally.coverage)
+        self.tally.enter(ended.time, self.jobs.waiting)
         if ended.happened is not None:
             self._count_late(ended)
         actual = None if ended.requeued else ended.run_time
@@ -237,11 +238,11 @@ class Scoreboard(StageHandler):
         return envelope
 
     def _require_waiting(self, decided: Decided) -> None:
-        waiting = self.jobs.waiting
-        named = [number for candidate in decided.evaluated for number in candidate.job_numbers if number not in waiting]
-        named += [start.job_number for start in decided.starts if start.job_number not in waiting]
-        if named:
-            raise LogViolation(f"job {named[0]} was evaluated or started at {decided.time}, but it does not wait")
+        evaluated = chain.from_iterable([candidate.job_numbers for candidate in decided.evaluated])
+        named = chain(evaluated, [start.job_number for start in decided.starts])
+        absent = next(filterfalse(self.jobs.waiting.__contains__, named), None)
+        if absent is not None:
+            raise LogViolation(f"job {absent} was evaluated or started at {decided.time}, but it does not wait")
 
     def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
         """Add the scores to the answer."""

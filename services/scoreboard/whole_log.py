@@ -109,7 +109,7 @@ def _score_predictions(tally: Tally, jobs: PastJobs, predicted: PredictedJobs) -
     places = np.concatenate((order, np.full(len(order), -1)))
     for place in np.lexsort((places < 0, times)).tolist():  # ends come before the starts of their instant
         job = int(places[place])
-        tally.held.enter(int(times[place]), {}, tally.coverage)
+        tally.enter(int(times[place]), {})
         if job >= 0:
             submitted = predicted.submitted[job]
             tally.end(submitted, predicted.ended[job], predicted.predictions.get(job), submitted.requested_time)

@@ -106,14 +106,17 @@ class HeadTracker:
         if time > self.last_end:
             self.mark_ready()
         self.last_end, self.marked = time, False
+        first = self.counted_from.pop(job_number)
         self._merge()
-        release(self._attempts, self.counted_from.pop(job_number), processors)
+        if len(self._attempts):
+            release(self._attempts, first, processors)
 
     def mark_ready(self) -> None:
         """Mark the heads that are ready, after all ends of the last instant have been applied."""
         if not self.marked:
             self._merge()
-            find_ready(self._attempts, self.last_end)
+            if len(self._attempts):
+                find_ready(self._attempts, self.last_end)
             self.marked = True
 
     def columns(self) -> TrackedHeads:

@@ -1,10 +1,12 @@
 """Coverage and tightness of bounds on the wait: docs/algorithms.md#coverage-of-wait-bounds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from math import sqrt
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
+from shadowtime.services.scoreboard.drift_scopes import Reach, Statistic
 from shadowtime.services.scoreboard.scores.event_probabilities import PARTS
 from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES, MAX_KINDS
 from shadowtime.shared.messages import StartsByScores, WaitBound, WaitBoundScores, bound_to_show
@@ -96,6 +98,77 @@ class CoverageSums:
         vars(self).update(state)
 
 
+MAX_SHAPES = 1_000
+"""Maximum number of remembered sequences of kinds. Beyond it, all are forgotten, and found again when they appear."""
+
+
+class MissesOfReach(NamedTuple):
+    """Places of bounds whose misses count in the same scopes: all, the cluster, or a queue."""
+
+    reach: Reach
+    queue: int | None
+    misses: Sequence[tuple[int, Statistic]]
+
+
+class KindsOfJob:
+    """Kinds of a job's bounds from one side, in their order. Jobs with equal kinds share one object.
+
+    `sums` has the sums of each kind. `misses` has, for each kind, the share of waits beyond the bound that is watched
+    for drifts; the stated share is 1 - quantile. `shown` is the place of the bound to show if no bound is missing.
+    """
+
+    __slots__ = ("_by_reach", "kinds", "misses", "shown", "sums")
+
+    def __init__(self, kinds: Sequence[BoundKind], sums: dict[BoundKind, CoverageSums]) -> None:
+        self.kinds = kinds
+        self.sums = [sums[kind] for kind in kinds]
+        self.misses = [Statistic("wait_bound", kind.grouping, round(1.0 - kind.quantile, 9)) for kind in kinds]
+        self.shown = bound_to_show((kind.grouping, kind.queue, 0) for kind in kinds)
+        self._by_reach: dict[tuple[tuple[int, ...], int | None], list[MissesOfReach]] = {}
+
+    def by_reach(self, places: tuple[int, ...], shown: int | None) -> list[MissesOfReach]:
+        """Return the misses of the bounds at some places by their reach, in the order of the places.
+
+        `shown` is the place of the bound to show. Its miss counts in all scopes of the job.
+        """
+        if (known := self._by_reach.get((places, shown))) is not None:
+            return known
+        misses: dict[tuple[Reach, int | None], list[tuple[int, Statistic]]] = {}
+        for place in places:
+            queue = self.kinds[place].queue
+            reach: Reach = "queue" if queue is not None else "all" if place == shown else "cluster"
+            misses.setdefault((reach, queue), []).append((place, self.misses[place]))
+        if len(self._by_reach) >= MAX_SHAPES:
+            self._by_reach.clear()
+        self._by_reach[places, shown] = [MissesOfReach(*key, of_reach) for key, of_reach in misses.items()]
+        return self._by_reach[places, shown]
+
+
+class BoundsOfJob(NamedTuple):
+    """The bounds of a job from one side, in seconds, and their kinds."""
+
+    of: KindsOfJob
+    bounds: Sequence[int | None]
+
+    @property
+    def shown(self) -> int | None:
+        """The place of the bound to show; None if no bound is to be shown."""
+        if None not in self.bounds:
+            return self.of.shown
+        kept = zip(self.of.kinds, self.bounds, strict=True)
+        return bound_to_show((kind.grouping, kind.queue, bound) for kind, bound in kept)
+
+
+class PlacesOfKinds(NamedTuple):
+    """Kinds of bounds, and the place of each in the message of a job."""
+
+    of: KindsOfJob
+    places: Sequence[int]
+
+
+KIND_AND_SIDE: Final = attrgetter("grouping", "queue", "quantile", "confidence", "side")
+
+
 class WaitBoundCoverage:
     """The bounds of jobs with still unknown waits, and sums over the jobs with known waits.
 
@@ -103,62 +176,80 @@ class WaitBoundCoverage:
     """
 
     def __init__(self) -> None:
-        self.waiting: dict[int, list[tuple[BoundKind, int | None]]] = {}
-        self.waiting_lower: dict[int, list[tuple[BoundKind, int | None]]] = {}
+        self.waiting: dict[int, BoundsOfJob] = {}
+        self.waiting_lower: dict[int, BoundsOfJob] = {}
         """Bounds from below."""
         self.sums: dict[BoundKind, CoverageSums] = {}
+        self._shapes: dict[tuple[Any, ...], tuple[PlacesOfKinds, PlacesOfKinds]] = {}
+        """Kinds of upper and of lower bounds, by the kinds and sides in a message."""
 
-    def submit(self, job_number: int, bounds: Iterable[WaitBound]) -> None:
+    def submit(self, job_number: int, bounds: Sequence[WaitBound]) -> None:
         """Keep the first `MAX_OF_A_JOB` bounds of a job until its wait is known."""
-        first = list(islice(bounds, MAX_OF_A_JOB))
-        upper = [
-            (BoundKind(of.grouping, of.queue, of.quantile, of.confidence), of.bound)
-            for of in first
-            if of.side != "lower"
-        ]
-        lower = [
-            (BoundKind(of.grouping + LOWER, of.queue, round(1 - of.quantile, 12), of.confidence), of.lower)
-            for of in first
-            if of.side is not None
-        ]
-        for waiting, kept in ((self.waiting, upper), (self.waiting_lower, lower)):
-            for kind, _ in kept:
+        shape = tuple(map(KIND_AND_SIDE, islice(bounds, MAX_OF_A_JOB)))
+        sides = self._shapes.get(shape)
+        if sides is None:
+            sides = self._of_shape(shape)
+        (upper, places), (lower, lower_places) = sides
+        if places:
+            self.waiting[job_number] = BoundsOfJob(upper, [bounds[place].bound for place in places])
+        if lower_places:
+            self.waiting_lower[job_number] = BoundsOfJob(lower, [bounds[place].lower for place in lower_places])
+
+    def _of_shape(self, shape: Sequence[tuple[Any, ...]]) -> tuple[PlacesOfKinds, PlacesOfKinds]:
+        """Note the kinds of a new shape, and return those that are kept."""
+        upper = {place: BoundKind(*kind) for place, (*kind, side) in enumerate(shape) if side != "lower"}
+        lower = {
+            place: BoundKind(name + LOWER, queue, round(1 - quantile, 12), confidence)
+            for place, (name, queue, quantile, confidence, side) in enumerate(shape)
+            if side is not None
+        }
+        for kinds in (upper, lower):
+            for kind in kinds.values():
                 if kind not in self.sums and len(self.sums) < MAX_KINDS:
                     self.sums[kind] = CoverageSums(kind.quantile)
-            if len(self.sums) == MAX_KINDS:
-                kept = [candidate for candidate in kept if candidate[0] in self.sums]
-            if kept:
-                waiting[job_number] = kept
+
+        upper, lower = ({at: kind for at, kind in kinds.items() if kind in self.sums} for kinds in (upper, lower))
+        if len(self._shapes) >= MAX_SHAPES:
+            self._shapes.clear()
+        sides = (
+            PlacesOfKinds(KindsOfJob(list(upper.values()), self.sums), list(upper)),
+            PlacesOfKinds(KindsOfJob(list(lower.values()), self.sums), list(lower)),
+        )
+        self._shapes[tuple(shape)] = sides
+        return sides
 
     def named(self, job_number: int) -> Bound | None:
         """Return the upper bound to show for a waiting job; None if the job has none."""
-        kept = self.waiting.get(job_number, ())
-        place = bound_to_show((kind.grouping, kind.queue, bound) for kind, bound in kept)
-        kind, bound = kept[place] if place is not None else (None, None)
-        return None if kind is None or bound is None else Bound(kind.quantile, bound)
+        kept = self.waiting.get(job_number)
+        if kept is None or (place := kept.shown) is None or (bound := kept.bounds[place]) is None:
+            return None
+        return Bound(kept.of.kinds[place].quantile, bound)
 
     def reveal(self, job_number: int, wait: int) -> None:
         """Score, then drop the bounds of a job that has waited `wait` seconds. A second start is not scored."""
-        for kind, bound in self.waiting.pop(job_number, ()):
-            if kind in self.sums:
-                self.sums[kind].add(bound, wait)
-        for kind, lower in self.waiting_lower.pop(job_number, ()):
-            if lower is None:
-                self.sums[kind].without += 1
-            else:
-                self.sums[kind].add(wait, lower)  # the bound holds if the wait is no shorter
+        if (kept := self.waiting.pop(job_number, None)) is not None:
+            for sums, bound in zip(kept.of.sums, kept.bounds, strict=True):
+                sums.add(bound, wait)
+        if (kept := self.waiting_lower.pop(job_number, None)) is not None:
+            for sums, lower in zip(kept.of.sums, kept.bounds, strict=True):
+                if lower is None:
+                    sums.without += 1
+                else:
+                    sums.add(wait, lower)  # the bound holds if the wait is no shorter
 
     def withdraw(self, job_number: int, waited: int) -> None:
         """Score the bounds that the wait of a leaving job exceeded, and the lower bounds that it reached.
 
         Drop the job's other bounds without a score.
         """
-        for kind, bound in self.waiting.pop(job_number, ()):
-            if kind in self.sums and bound is not None and bound < waited:
-                self.sums[kind].add(bound, waited)
-        for kind, lower in self.waiting_lower.pop(job_number, ()):
-            if lower is not None and lower <= waited:
-                self.sums[kind].add(waited, lower)
+        if (kept := self.waiting.pop(job_number, None)) is not None:
+            for sums, bound in zip(kept.of.sums, kept.bounds, strict=True):
+                if bound is not None and bound < waited:
+                    sums.add(bound, waited)
+        if (kept := self.waiting_lower.pop(job_number, None)) is not None:
+            for sums, lower in zip(kept.of.sums, kept.bounds, strict=True):
+                if lower is not None and lower <= waited:
+                    sums.add(waited, lower)
 
     def scores(self) -> tuple[WaitBoundScores, ...]:
         """Return the scores of the whole cluster, then of its queues by number; groupings in order of appearance."""
@@ -175,23 +266,23 @@ class WaitBoundCoverage:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state that `snapshot` returned."""
-        self.waiting, self.waiting_lower = (
-            {number: [_kept(candidate) for candidate in kept] for number, kept in state.get(name, ())}
-            for name in ("waiting", "lower")
-        )
-        self.sums = {}
+        self.sums, self._shapes = {}, {}
         for kind, sums in state["sums"]:
             restored = self.sums[BoundKind(*kind)] = CoverageSums(kind[2])
             restored.restore(sums)
+        self.waiting, self.waiting_lower = (
+            {number: self._kept(rows) for number, rows in state.get(name, ())} for name in ("waiting", "lower")
+        )
+
+    def _kept(self, rows: Sequence[Sequence[Any]]) -> BoundsOfJob:
+        return BoundsOfJob(KindsOfJob([BoundKind(*kind) for *kind, _ in rows], self.sums), [row[-1] for row in rows])
 
 
-def _as_values(waiting: dict[int, list[tuple[BoundKind, int | None]]]) -> list[Any]:
-    return [[number, [[*kind, bound] for kind, bound in kept]] for number, kept in waiting.items()]
-
-
-def _kept(values: Sequence[Any]) -> tuple[BoundKind, int | None]:
-    *kind, bound = values
-    return BoundKind(*kind), bound
+def _as_values(waiting: dict[int, BoundsOfJob]) -> list[Any]:
+    return [
+        [number, [[*kind, bound] for kind, bound in zip(kept.of.kinds, kept.bounds, strict=True)]]
+        for number, kept in waiting.items()
+    ]
 
 
 class StartsBy:

@@ -3,7 +3,11 @@
 from array import array
 from typing import Any
 
+import numpy as np
+
+from shadowtime.services.scoreboard.batch import Batched
 from shadowtime.shared.bounds import saturated
+from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
 from shadowtime.shared.messages import PredictionWorkloadScores, WorkloadErrors
 
 MAX_CHANGES = 64
@@ -57,7 +61,21 @@ class JobPredictions:
                 self.counted = merged(self.counted)
 
 
-class PredictionWorkload:
+@kernel
+def add_uses(predictions: FloatTable, run_times: Floats, counts: Integers, sums: Floats) -> None:
+    """Add the uses of predictions to `counts`, and their absolute errors to `sums`, one after another, in place.
+
+    A prediction is a row of `COLUMNS` numbers. `run_times` has the run time of its job, in seconds.
+    """
+    for row in range(len(predictions)):
+        error = abs(predictions[row, 0] - run_times[row])
+        for use in range(COLUMNS - 1):
+            used = predictions[row, 1 + use]
+            counts[use] += int(used)
+            sums[use] += used * error
+
+
+class PredictionWorkload(Batched):
     """Errors over the prediction workloads of Smith 1999, for the jobs that have ended.
 
     A job has one prediction for each submission while it is in the system, its own included; and one for each pass.
@@ -78,6 +96,7 @@ class PredictionWorkload:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.jobs: dict[int, JobPredictions] = {}
         self.submissions = 0
         self.passes = 0
@@ -123,13 +142,15 @@ class PredictionWorkload:
         """Add the errors of all predictions of an ended job; its run time is in seconds."""
         job = self.jobs.pop(number)
         job.count(self.submissions, self.passes)
-        for at in range(0, len(job.counted), COLUMNS):
-            assumed, *uses = job.counted[at : at + COLUMNS]
-            error = abs(assumed - run_time)
-            self.errors = [
-                (count + int(used), total + used * error)
-                for (count, total), used in zip(self.errors, uses, strict=True)
-            ]
+        self._keep((job.counted, run_time))
+
+    def _take_in(self, rows: list[tuple[Any, ...]]) -> None:
+        counts, sums = np.zeros(COLUMNS - 1, np.int64), np.array([total for _, total in self.errors])
+        predictions = np.frombuffer(bytearray().join([counted for counted, _ in rows])).reshape(-1, COLUMNS)
+        changes = [len(counted) // COLUMNS for counted, _ in rows]
+        add_uses(predictions, np.repeat([float(run_time) for _, run_time in rows], changes), counts, sums)
+        of_batch = zip(counts.tolist(), sums.tolist(), strict=True)
+        self.errors = [(count + more, total) for (count, _), (more, total) in zip(self.errors, of_batch, strict=True)]
 
     def scores(self, mean_run_time: float | None) -> PredictionWorkloadScores | None:
         """Return the mean errors in seconds, and as shares of `mean_run_time`, that of the ended jobs in seconds.
@@ -138,6 +159,7 @@ class PredictionWorkload:
         """
         if not mean_run_time:
             return None
+        self.fold()
         submissions, waiting, running = self.errors
         passes = waiting[0] + running[0], waiting[1] + running[1]
         of = [
@@ -152,6 +174,7 @@ class PredictionWorkload:
 
     def snapshot(self) -> Any:
         """Return the jobs and the sums as plain values."""
+        self.fold()
         jobs = [
             [number, job.assumed, job.submissions, job.passes, job.runs, job.counted.tolist()]
             for number, job in self.jobs.items()

@@ -12,16 +12,19 @@ with atoms).
 """
 
 import math
+from collections.abc import Callable
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 
+from shadowtime.services.scoreboard.batch import Batched
 from shadowtime.shared.distributions import (
-    NO_QUANTILES,
     count_transform,
     occupied_time,
     outcome_of,
     pieces,
+    predicted_outcomes,
     transformed_in,
 )
 from shadowtime.shared.kernels import Floats, FloatTable, kernel
@@ -101,54 +104,93 @@ def pit_shares(pieces: FloatTable, outcomes: Floats, run_time: float, limit: flo
     return shares
 
 
+LIMIT, RUN_TIME, AT_REQUEST, HISTOGRAM, QUANTILES = range(5)
+"""Columns of an ended job: seconds, seconds, a probability (-1 if not predicted), and the lengths of both sequences."""
+
+
 @kernel
-def score(outcomes: Floats, quantiles: Floats, run_time: float, limit: float) -> tuple[float, float, Floats]:
-    """Return `log_score`, `crps` and `pit_shares` of a job. `quantiles` are as for `pieces`."""
-    within = pieces(outcomes, quantiles, limit)
-    shares = pit_shares(within, outcomes, run_time, limit)
-    return log_score(outcomes, run_time, limit), crps(within, outcomes, run_time, limit), shares
+def add_jobs(jobs: FloatTable, histograms: Floats, quantiles: Floats, sums: Floats) -> FloatTable:
+    """Add jobs, one after another, to `sums` in place. O(jobs). The columns of `jobs` are those above.
+
+    `histograms` and `quantiles` have the numbers of all jobs, job by job. `sums` are those of `log_score`, `crps` and
+    `pit_shares`, shape (2 + PIT_BINS,). Return the first and the last of the job's `pit_shares`, and the probability of
+    an end at the limit, shape (jobs, 3).
+    """
+    scored, bins, levels = np.empty((len(jobs), 3)), 0, 0
+    for job in range(len(jobs)):
+        limit, run_time, at_request = jobs[job, LIMIT], jobs[job, RUN_TIME], jobs[job, AT_REQUEST]
+        histogram = histograms[bins : bins + int(jobs[job, HISTOGRAM])]
+        bins += int(jobs[job, HISTOGRAM])
+        outcomes = predicted_outcomes(histogram, limit, at_request)
+        within = pieces(outcomes, quantiles[levels : levels + int(jobs[job, QUANTILES])], limit)
+        levels += int(jobs[job, QUANTILES])
+        shares = pit_shares(within, outcomes, run_time, limit)
+        sums[0] += log_score(outcomes, run_time, limit)
+        sums[1] += crps(within, outcomes, run_time, limit)
+        sums[2:] += shares
+        scored[job, 0], scored[job, 1], scored[job, 2] = shares[0], shares[-1], outcomes[-1]
+
+    return scored
 
 
-class RunTimeDistributionScores:
+Scored = Callable[[float, float, float], None]
+"""Gets the first and the last of a job's `pit_shares`, and the probability of an end at its limit."""
+
+
+class RunTimeDistributionScores(Batched):
     """Running sums over the ended jobs that had a predicted histogram; memory is constant.
 
     >>> scores = RunTimeDistributionScores()
     >>> example = RunTimePrediction(point=3.0, observations=9, histogram=(0.0, 0.0, 0.5, 0.5))
-    >>> pit = scores.add(example, requested_time=3600, run_time=3)
+    >>> scores.add(example, requested_time=3600, run_time=3)
     >>> round(scores.summary()["log_score"], 4)
     0.6931
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.jobs = 0
         self.log_score = 0.0
         self.crps = 0.0
         self.pit = [0.0] * PIT_BINS
 
     def add(
-        self, prediction: RunTimePrediction, requested_time: int | None, run_time: int, outcomes: Floats | None = None
-    ) -> list[float] | None:
-        """Add a prediction and the actual run time in seconds. Return the job's `pit_shares`.
+        self,
+        prediction: RunTimePrediction,
+        requested_time: int | None,
+        run_time: int,
+        scored: Scored | None = None,
+    ) -> None:
+        """Add a prediction and the actual run time in seconds. A histogram without mass is not added.
 
-        A histogram without mass is not added, and None is returned. A request of None means no limit. `outcomes` are
-        the prediction's outcomes with this limit, if the caller has them already.
+        A request of None means no limit. `scored` is called when the batch of the job is added.
         """
-        if outcomes is None and not any(prediction.histogram):
-            return None
-        limit = math.inf if requested_time is None else float(requested_time)
-        if outcomes is None:
-            outcomes = prediction.outcomes(limit)
-        quantiles = NO_QUANTILES if prediction.quantiles is None else np.array(prediction.quantiles)
-        self.jobs += 1
-        in_nats, in_seconds, of_transform = score(outcomes, quantiles, run_time, limit)
-        self.log_score += in_nats
-        self.crps += in_seconds
-        shares: list[float] = of_transform.tolist()
-        self.pit = [total + share for total, share in zip(self.pit, shares, strict=True)]
-        return shares
+        if any(prediction.histogram):
+            self._keep((prediction, math.inf if requested_time is None else float(requested_time), run_time, scored))
+
+    def _take_in(self, rows: list[tuple[Any, ...]]) -> None:
+        predictions: list[RunTimePrediction] = [row[0] for row in rows]
+        histograms = [prediction.histogram for prediction in predictions]
+        quantiles = [prediction.quantiles or () for prediction in predictions]
+        jobs = np.empty((len(rows), QUANTILES + 1))
+        jobs[:, LIMIT] = [row[1] for row in rows]
+        jobs[:, RUN_TIME] = [row[2] for row in rows]
+        jobs[:, AT_REQUEST] = [
+            -1.0 if prediction.at_request is None else prediction.at_request for prediction in predictions
+        ]
+        jobs[:, HISTOGRAM], jobs[:, QUANTILES] = list(map(len, histograms)), list(map(len, quantiles))
+        sums = np.array([self.log_score, self.crps, *self.pit])
+        masses, seconds = (np.fromiter(chain.from_iterable(parts), np.float64) for parts in (histograms, quantiles))
+        outcomes = add_jobs(jobs, masses, seconds, sums)
+        self.jobs += len(rows)
+        self.log_score, self.crps, *self.pit = sums.tolist()
+        for row, outcome in zip(rows, outcomes.tolist(), strict=True):
+            if row[3] is not None:
+                row[3](*outcome)
 
     def summary(self) -> dict[str, Any]:
         """Return the fields of `RunTimeScores` that follow from these sums."""
+        self.fold()
         jobs = self.jobs
         return {
             "log_score": self.log_score / jobs if jobs else None,
@@ -158,7 +200,7 @@ class RunTimeDistributionScores:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the sums."""
-        return vars(self) | {"pit": self.pit.copy()}
+        return self._sums() | {"pit": self.pit.copy()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state that `snapshot` returned."""

@@ -1,7 +1,8 @@
 """Bounds on the wait against the waits: the sums against their definitions over the whole log at once."""
 
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import orjson
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scoreboard.handler import Scoreboard
+from shadowtime.services.scoreboard.scores import bound_coverage
 from shadowtime.services.scoreboard.scores.bound_coverage import WINDOW, BoundKind, CoverageSums, WaitBoundCoverage
 from shadowtime.shared.messages.envelope import (
     ClusterClosed,
@@ -174,3 +176,19 @@ def test_bounds_from_below_are_scored_apart() -> None:
     coverage.withdraw(9, waited=25)
     assert {row.grouping: row.predictions for row in coverage.scores()}["plain (lower)"] == 4
     assert not coverage.snapshot()["lower"]
+
+
+def test_sequences_of_kinds_that_were_forgotten_are_found_again() -> None:
+    """Two queues take turns, so that with room for one sequence each job is the first of its own."""
+
+    def states(most: int) -> list[Any]:
+        coverage, made = WaitBoundCoverage(), []
+        with patch.object(bound_coverage, "MAX_SHAPES", most):
+            for number in range(12):
+                bounds = {"static": number, "plain": None if number % 3 else 2 * number}
+                coverage.submit(number, bounds_of(Waited(0, number % 2, bounds)))
+                coverage.reveal(number - 4, 6)
+                made.append(coverage.snapshot())
+        return made
+
+    assert states(1) == states(1_000)

@@ -104,18 +104,21 @@ def test_the_request_cuts_its_bin_in_two() -> None:
 def test_an_end_at_the_request_can_be_told_apart_from_one_shortly_before() -> None:
     scores, middle, limit = RunTimeDistributionScores(), 12_145, 14_400  # in the bin of 12,144 to 21,859 s
     histogram = (*[0.0] * 17, 1.0)
-    shares = scores.add(told(histogram, at_request=0.25), limit, middle)
+    outcomes: list[tuple[float, ...]] = []
+    scores.add(told(histogram, at_request=0.25), limit, middle, lambda *outcome: outcomes.append(outcome))
+    scores.fold()
     assert scores.log_score == pytest.approx(-math.log(0.75))
-    assert shares is not None
-    assert shares[0] == 1
-    shares = scores.add(told(histogram, at_request=0.25), limit, limit)
+    assert outcomes == [pytest.approx((1, 0, 0.25))]
+    scores.add(told(histogram, at_request=0.25), limit, limit, lambda *outcome: outcomes.append(outcome))
+    scores.fold()
     assert scores.log_score == pytest.approx(-math.log(0.75) - math.log(0.25))
-    assert shares is not None
-    assert shares[7:] == pytest.approx([0.2, 0.4, 0.4])
+    assert outcomes[1] == pytest.approx((0, 0.4, 0.25))
     before = scores.crps
     scores.add(told(histogram, at_request=1.0), limit, limit)
+    scores.fold()
     assert scores.crps == before
     scores.add(told(histogram), limit, middle)
+    scores.fold()
     below = math.log(14_400 / 1.8**16) / math.log(1.8)  # bins alone: 0.29
     assert scores.log_score == pytest.approx(-math.log(0.75) - math.log(0.25) - math.log(below))
 
