@@ -175,9 +175,7 @@ class RunTimeDistributionScores(Batched):
         jobs = np.empty((len(rows), QUANTILES + 1))
         jobs[:, LIMIT] = [row[1] for row in rows]
         jobs[:, RUN_TIME] = [row[2] for row in rows]
-        jobs[:, AT_REQUEST] = [
-            -1.0 if prediction.at_request is None else prediction.at_request for prediction in predictions
-        ]
+        jobs[:, AT_REQUEST] = [prediction.kernel_at_request for prediction in predictions]
         jobs[:, HISTOGRAM], jobs[:, QUANTILES] = list(map(len, histograms)), list(map(len, quantiles))
         sums = np.array([self.log_score, self.crps, *self.pit])
         masses, seconds = (np.fromiter(chain.from_iterable(parts), np.float64) for parts in (histograms, quantiles))
