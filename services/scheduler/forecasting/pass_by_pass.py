@@ -70,6 +70,9 @@ class PassByPass(RunAhead):
     def start(self, state: SchedulerState, row: int) -> int:
         """Return the start of the job in this row of the queue, as `RunAhead.start`."""
         now, queue, running, free = state
+        if len(queue) == 1 and queue.least <= free:  # the pass of this instant starts it
+            self.ahead = None
+            return now
         waiting, runs, ends, soonest = self.tables(state)
         served = self.policy.rows(now, queue)
         if served is not None:
