@@ -133,7 +133,7 @@ def upper_ranks(count: int, quantiles: tuple[float, ...], confidence: float) -> 
     """Return the `upper_rank` of each of some quantiles.
 
     >>> upper_ranks(59, (0.5, 0.95, 0.99), 0.95)
-    (36, 59, None)
+    (37, 59, None)
     """
     return _blocks(count // BLOCK, quantiles, confidence)[count % BLOCK]
 

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
         LEVELS,
         NO_QUANTILES,
         count_transform,
-        limit_outcomes,
         occupied_time,
         outcome_masses,
         outcome_of,

@@ -143,7 +143,7 @@ def projected(
     planned = columns_of(RunningTable(held.table, runs, running_as, held.adjusted, held.corrections))
     ends = np.empty((2, runs), dtype=np.int64)
     ends[0], ends[1] = forecast_ends(now, held), expected_ends(now, planned)
-    running = np.empty((END + 1, runs + waits), dtype=np.int64)
+    running = np.zeros((END + 1, runs + waits), dtype=np.int64)
     for row, column in enumerate((SIZE, running_as, held.adjusted, REQUESTED, START)):
         running[row, :runs] = held.table[column, :runs]
     running[END, :runs] = ends[0]

@@ -39,6 +39,7 @@ from shadowtime.services.wait_bound.groups.change_point import RUNS as MISSES
 from shadowtime.services.wait_bound.groups.clustering import log_likelihood, merge_order
 from shadowtime.services.wait_bound.groups.group_bound import ranks
 from shadowtime.shared.distributions.histogram import BINS, EDGES, mass_before
+from shadowtime.shared.distributions.outcomes import limit_outcomes
 from shadowtime.shared.kernels.decorator import MADE, Kernel
 from shadowtime.shared.kernels.easy_backfill import backfilled_rows
 from shadowtime.testing.examples import examples
@@ -197,6 +198,7 @@ DRAWN: dict[Any, st.SearchStrategy[Arguments]] = {
         lambda case: (case[0].dirichlet(np.ones(4)), case[0].dirichlet(np.ones(4), 4), case[1])
     ),
     jobs_of_states: SEEDS.map(of_states).map(lambda case: (case[2], case[0])),
+    limit_outcomes: st.tuples(SEEDS.map(of_bins), LIMITS, st.floats(0, 1)),
     log_likelihoods: cases().map(lambda case: (case.counts, case.model[0])),
     log_likelihood: st.tuples(st.integers(1, 1000), st.floats(1, 1e9)),
     mass_before: st.tuples(SEEDS.map(of_bins), st.floats(0, 1e6)),
