@@ -24,7 +24,7 @@ SETTINGS = Settings(snapshot_every=13, batch_size=16, max_message_bytes=20_000, 
 
 MAX_REASON_LENGTH = 1_100
 MAX_KILLS = 4
-"""Of each stage in mid-work: with five, the run that it is at is taken for what ends processes."""
+"""Of each stage, whatever it is at: with five, a run that none of its processes committed is taken for what ends them."""
 
 Sent = tuple[bytes | None, bytes | None]
 """Key and value of a message."""
@@ -34,12 +34,25 @@ class Killed(BaseException):
     """The process is gone; nothing in it hears of that."""
 
 
+class Deaths:
+    """The processes of a stage that end in mid-work."""
+
+    def __init__(self, chance: Random) -> None:
+        self._chance, self._left = chance, MAX_KILLS
+
+    def comes(self, probability: float) -> bool:
+        """Return whether a process ends now; never more than `MAX_KILLS` times."""
+        now = bool(self._left) and self._chance.random() < probability
+        self._left -= now
+        return now
+
+
 class Store(MemoryStore):
     """A store whose worker is killed before or after some transactions."""
 
-    def __init__(self, chance: Random, kills: float) -> None:
+    def __init__(self, chance: Random, kills: float, deaths: Deaths) -> None:
         super().__init__(lambda: self.chance.random() < self.kills / 4)
-        self.chance, self.kills, self.left = chance, kills, MAX_KILLS
+        self.chance, self.kills, self.deaths = chance, kills, deaths
 
     async def commit(self, transaction: Transaction) -> None:
         self._kill()
@@ -47,17 +60,18 @@ class Store(MemoryStore):
         self._kill()
 
     def _kill(self) -> None:
-        if self.left and self.chance.random() < self.kills:
-            self.left -= 1
+        if self.deaths.comes(self.kills):
             raise Killed
 
 
 class Stream(MemoryStream):
     """Appends what a stage says to its own topic; fails, and its worker is killed, in the middle of that."""
 
-    def __init__(self, stage: Stage, topics: dict[str, list[Message]], chance: Random, kills: float) -> None:
+    def __init__(
+        self, stage: Stage, topics: dict[str, list[Message]], chance: Random, kills: float, deaths: Deaths
+    ) -> None:
         super().__init__(topics[stage.reads], chance, 0.0)
-        self.topic, self.writes, self.kills = topics[stage.writes], stage.writes, kills
+        self.topic, self.writes, self.kills, self.deaths = topics[stage.writes], stage.writes, kills, deaths
         self.said: list[tuple[str, bytes]] = []
         self.offsets: set[int] = set()
         """Where on its own topic the stage's own messages lie."""
@@ -69,7 +83,7 @@ class Stream(MemoryStream):
             self.said.append((run, value))
             if self._chance.random() < self.kills / 20:
                 raise BusError("told to fail in the middle of a batch")
-        if self._chance.random() < self.kills / 4:
+        if self.deaths.comes(self.kills / 4):
             raise Killed
 
     async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
@@ -147,8 +161,9 @@ class Chain:
         self.outside = {topic: list(reversed(messages)) for topic, messages in sent.items()}
         self.places = []
         for stage in STAGES:
-            stream = Stream(stage, self.topics, self.chance, kills)
-            self.places.append(Place(stage, Store(self.chance, kills), stream, self.topics[stage.reads]))
+            deaths = Deaths(self.chance)
+            stream = Stream(stage, self.topics, self.chance, kills, deaths)
+            self.places.append(Place(stage, Store(self.chance, kills, deaths), stream, self.topics[stage.reads]))
         for place in self.places:
             place.begin()
 
@@ -179,7 +194,7 @@ class Chain:
 
     async def _work(self, place: Place) -> None:
         """Hand some records over, and handle those of the runs whose turns are next, as a worker's loop does."""
-        if self.chance.random() < self.kills / 10:
+        if place.store.deaths.comes(self.kills / 10):
             await self._restart(place)
         batch = place.log[place.position : place.position + self.chance.randint(1, 40)]
         place.position += len(batch)
