@@ -26,6 +26,9 @@ _PAIR = re.compile(
     r" (SubmitTime|EligibleTime|Account|QOS|Cluster|Gres|Tres|ArrayJobId|ArrayTaskId|DerivedExitCode|ExitCode)=(\S*)"
 )
 _BEGINS = re.compile(rb"JobId=\d+ UserId=")
+_CLUSTER = re.compile(r"[A-Za-z0-9_.-]{0,40}")
+"""The name of a cluster (slurm.conf, ClusterName). Any other text is damage, not a second cluster."""
+
 _GPUS = re.compile(r"(?:gres/)?gpu(?::[^:=,]*)?[:=](\d{1,6})")
 
 
@@ -64,6 +67,8 @@ def _job(instants: Instants, line: int, text: str) -> JobRow:
         raise ValueError(unknown_state("JobState", state))
     if limit is None:
         raise ValueError(f"TimeLimit {quote(str(values['TimeLimit']))} is neither a duration nor UNLIMITED")
+    if not _CLUSTER.fullmatch(text_of(values, ["Cluster"])):
+        raise ValueError(f"Cluster {quote(text_of(values, ['Cluster']))} is no name of a cluster")
     submit, eligible, start, end = (
         date_of(values, name, instants) for name in ("SubmitTime", "EligibleTime", "StartTime", "EndTime")
     )

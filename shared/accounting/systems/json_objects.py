@@ -24,6 +24,7 @@ _ARRAY = re.compile(r'"(?:jobs|hits)"\s*:\s*\[')
 _FRAME = re.compile(r'[\s\[\]{},]*(?:"[^"]*"\s*:\s*[\[{]\s*)*')
 """Brackets and keys between two records, where files were appended to each other."""
 
+_FRAME_KEY = re.compile(r'"([^"]*)"\s*:')
 _OBJECT = re.compile(r"\{")
 
 
@@ -92,7 +93,7 @@ class _Records:
                 followed = self._to_next_record()
                 skipped = text[begun : self._at]
                 damaged = len(self._marks.findall(skipped))
-                if not damaged and (followed or not behind) and not _FRAME.fullmatch(skipped):
+                if not damaged and (followed or not behind) and not self._is_between(skipped):
                     damaged = 1
                 header, behind = False, True
                 yield from [JsonRecord(line, None)] * damaged
@@ -148,6 +149,13 @@ class _Records:
                 if any(inside):
                     for records in inside:
                         yield from records or [None]
+
+    def _is_between(self, skipped: str) -> bool:
+        """Return whether a skipped text is a frame, not damage: none of its keys is one of the next record."""
+        if not _FRAME.fullmatch(skipped):
+            return False
+        keys, (value, _) = set(_FRAME_KEY.findall(skipped)), self._value(self._at)
+        return value is None or all(record is None or keys.isdisjoint(record) for record in self._records_in(value))
 
     def _to_next_record(self) -> bool:
         """Move behind damage, or behind the rest of an array. Return True at the next record, False if none is near."""

@@ -40,8 +40,10 @@ LONG_SINCE = 7.0
 """First version of the format whose records have the fields up to `EXTENSIONS`."""
 
 _FIELD = re.compile(r'"([^"]*(?:""[^"]*)*)"|([^\s"]\S*)')
-_RECORD = re.compile(r'"[A-Z_]+" "[0-9.]+" [0-9]+(?: |\Z)')
-"""The beginning of a record of any type. Files of events have other types too."""
+_RECORD = re.compile(
+    r'"(?:(?:JOB|EVENT|SBD|QUEUE|HOST|HGROUP|MBD|LOG|LOAD|PRE)_[A-Z0-9_]{3,}|MIG|UNFULFILL)" "[0-9.]+" [0-9]+(?: |\Z)'
+)
+"""The beginning of a record of any type (lsb.acct and lsb.events). A record of an unknown type is an odd row."""
 
 _BEGINS = re.compile(rb'"(?:JOB_FINISH|JOB_RESIZE|EVENT_ADRSV_FINISH)" "[0-9.]+" [0-9]+ ')
 

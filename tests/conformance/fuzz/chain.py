@@ -24,7 +24,7 @@ SETTINGS = Settings(snapshot_every=13, batch_size=16, max_message_bytes=20_000, 
 
 MAX_REASON_LENGTH = 1_100
 MAX_KILLS = 4
-"""Of each stage, whatever it is at: with five, a run that none of its processes committed is taken for what ends them."""
+"""Of each stage, whatever it is at: with five, a run that none of them committed is taken for what ends processes."""
 
 Sent = tuple[bytes | None, bytes | None]
 """Key and value of a message."""

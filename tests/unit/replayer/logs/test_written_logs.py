@@ -1,5 +1,6 @@
 """A generated year in every format is read as it was, and a damaged row changes nothing else."""
 
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -75,17 +76,9 @@ JOBS = [job for job in written_jobs(40, seed=3) if job.start is not None]
 JUNK = ("\0\x7f", "{", '"', '"}', "},{", "|;,:", "\n", "x" * 50, "]", "\N{SNOWMAN}", "")
 
 
-@pytest.mark.parametrize("name", WRITINGS)
-@given(data=st.data())
-def test_a_damaged_row_is_counted_and_hides_no_other(name: str, data: st.DataObject) -> None:
+def require_counted(name: str, row: int, damaged: str) -> None:
+    """Raise unless a row that is replaced by a damaged one is read or counted, and all other rows are read."""
     written = WRITINGS[name].write(JOBS)
-    row = data.draw(st.integers(0, len(JOBS) - 1), label="row")
-    text = written.rows[row]
-    begin = data.draw(st.integers(0, len(text)), label="begin")
-    end = data.draw(st.sampled_from([begin, len(text), min(begin + 9, len(text))]), label="end")
-    junk = data.draw(st.sampled_from(JUNK), label="junk")
-    damaged = text[:begin] + junk + text[end:]
-    assume(damaged.strip(" \n[]{},") and damaged != text)
     rows = [*written.rows[:row], damaged, *written.rows[row + 1 :]]
     with TemporaryDirectory() as folder:
         path = Path(folder, "log")
@@ -101,3 +94,28 @@ def test_a_damaged_row_is_counted_and_hides_no_other(name: str, data: st.DataObj
         "more than 18 fields" in note for note in trace.notes
     )
     assert len(trace.table) + counted >= len(JOBS)
+
+
+@pytest.mark.parametrize("name", WRITINGS)
+@given(data=st.data())
+def test_a_damaged_row_is_counted_and_hides_no_other(name: str, data: st.DataObject) -> None:
+    row = data.draw(st.integers(0, len(JOBS) - 1), label="row")
+    text = WRITINGS[name].write(JOBS).rows[row]
+    begin = data.draw(st.integers(0, len(text)), label="begin")
+    end = data.draw(st.sampled_from([begin, len(text), min(begin + 9, len(text))]), label="end")
+    junk = data.draw(st.sampled_from(JUNK), label="junk")
+    damaged = text[:begin] + junk + text[end:]
+    assume(damaged.strip(" \n[]{},") and damaged != text)
+    require_counted(name, row, damaged)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("lsf", lambda text: '"' + text[9:]),  # "SH" in place of "JOB_FINISH"
+        ("filetxt", lambda text: text.replace("Cluster=c1", "Cluster=\0c1")),
+        ("htcondor-lines", lambda text: text[:19] + "{"),  # as if a frame began
+    ],
+)
+def test_damage_that_looks_like_something_else_is_counted(name: str, damage: Callable[[str], str]) -> None:
+    require_counted(name, 0, damage(WRITINGS[name].write(JOBS).rows[0]))
