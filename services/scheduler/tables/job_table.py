@@ -367,10 +367,8 @@ class Running(JobTable):
 
     def jobs(self, *, on_requests: bool) -> RunningJobs:
         """Return the columns of the running jobs for a pass, which plans with requests or with predictions."""
-        table = self.table[:, : self._size]
-        planned = table[REQUESTED if on_requests else self._predicted]
-        sizes = self.sizes if self._further else table[SIZE, :, np.newaxis]
-        return RunningJobs(sizes, table[START], planned, table[self._adjusted], table[REQUESTED], self.corrections)
+        jobs = columns_of(self.packed(on_requests=on_requests))
+        return jobs._replace(sizes=self.sizes) if self._further else jobs
 
     def free(self, processors: int) -> Integers:
         """Set the number of idle processors; return the free amount of each resource, shape (resources,), a view."""
