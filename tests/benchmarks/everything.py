@@ -42,6 +42,9 @@ HOSTILE = 100
 BATCHES_AT_ONCE, PAUSE = 20, 0.2
 """Damaged batches that are sent together, and the seconds after them."""
 
+EXPENSIVE_EVERY = 2.0
+"""Seconds between two expensive messages of a run: together they are ten times the work that there is time for."""
+
 WORKER_EVERY, KAFKA_EVERY, REDIS_EVERY = 45.0, 420.0, 300.0
 """Seconds between two kills."""
 
@@ -83,7 +86,7 @@ async def attack(kafka: str, seconds: float) -> None:
             part: dict[str, Iterator[Event]] = {run: points(1) for run in runs}
             await publish(settings, part, first)
             first += 2
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(EXPENSIVE_EVERY)
 
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):

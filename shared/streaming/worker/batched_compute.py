@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from math import inf
 
 from shadowtime.shared.stages import StageRun
 from shadowtime.shared.streaming.worker.slices import LARGE_BYTES, Slice, Work, push_slice
@@ -12,6 +13,10 @@ from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedTh
 
 TOGETHER_SECONDS = 0.02
 """Seconds after which no further slice is begun: computed slices are committed while the others are computed."""
+
+
+class TurnEndedError(Exception):
+    """The time of a turn is over before the work on a run began. It is done in a later turn."""
 
 
 @dataclass
@@ -54,8 +59,32 @@ class ComputeBatcher:
         self._thread = thread
         self._most = most
         self._clock = clock
+        self._left = inf
+        """Seconds of work that the turn still has."""
         self._waiting: list[PendingSlice] = []
         self._going: asyncio.Task[None] | None = None
+
+    def limit(self, seconds: float) -> None:
+        """Begin a turn: no work begins after `seconds` of work."""
+        self._left = seconds
+
+    @property
+    def turn_ended(self) -> bool:
+        """Whether the time of the turn is over."""
+        return self._left <= 0
+
+    def restore(self, state: StageRun, snapshot: bytes | None, journal: Sequence[bytes]) -> float:
+        """Restore a run as `StageRun.replay` does, in the thread. Return the seconds that it took.
+
+        Raise `TurnEndedError`, and restore nothing, if the time of the turn is over.
+        """
+        if self.turn_ended:
+            raise TurnEndedError
+        began = self._clock()
+        state.replay(snapshot, journal)
+        took = self._clock() - began
+        self._left -= took
+        return took
 
     @asynccontextmanager
     async def compute(self, state: StageRun, work: Sequence[Work], done: Slice) -> AsyncIterator[bool]:
@@ -63,6 +92,8 @@ class ComputeBatcher:
 
         Yield whether the work was stopped because an event took too long. If so, do not use the state of the run.
         After a slice that is large, or that spoiled its run, the next slice is computed only after the caller's block.
+
+        Raise `TurnEndedError`, and compute nothing, if the time of the turn is over.
         """
         piece = PendingSlice(state, work, done)
         self._waiting.append(piece)
@@ -77,7 +108,12 @@ class ComputeBatcher:
         """Compute the waiting slices, until none waits."""
         try:
             while self._waiting:
-                await self._go_once()
+                if self.turn_ended:
+                    waiting, self._waiting = self._waiting, []
+                    for piece in waiting:
+                        piece.answer(overrun=False, failure=TurnEndedError())
+                else:
+                    await self._go_once()
         finally:
             self._going = None
             for piece in self._waiting:  # empty, unless this task was cancelled
@@ -114,13 +150,16 @@ class ComputeBatcher:
 
     def _push(self, pieces: Sequence[PendingSlice], through: list[PendingSlice]) -> None:
         """Compute slices until time or space is up. Add each to `through` as soon as it is done."""
-        began = time.perf_counter()
+        began = last = time.perf_counter()
         for piece in pieces:
             self._thread.begin()
             piece.begun = True
             push_slice(piece.state, piece.work, piece.done, self._most, self._clock)
             through.append(piece)
-            if time.perf_counter() - began > TOGETHER_SECONDS or _large(through):
+            now = time.perf_counter()
+            self._left -= now - last
+            last = now
+            if now - began > TOGETHER_SECONDS or self.turn_ended or _large(through):
                 return
 
 

@@ -16,9 +16,6 @@ MAX_IDLE = 10_000
 NEW_KEYS = None
 """The key of the turns that all strangers share; see `FairQueue`."""
 
-NO_KEY = b""
-"""The key of items without one."""
-
 TURN_SECONDS, SHORT_TURN_SECONDS = 0.1, 0.02
 """Maximum seconds for the turns that are handled together: while a single key is at work, and while several are."""
 
@@ -35,7 +32,11 @@ LEAST_SHARE = 0.03
 """The minimum share of the time that costly keys get."""
 
 AT_WORK_SECONDS = 1.0
-"""Seconds for which a key that is not costly counts as at work after its turn. Costly keys pause meanwhile."""
+"""Seconds for which a key that is not costly counts as at work after its turn. Costly keys pause meanwhile, and keys
+with a backlog if its work was short."""
+
+SHORT_ITEMS, SHORT_SECONDS = 20, 0.01
+"""The maximum numbers of items and of their seconds of work for a key without a backlog, in its turn and behind it."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,40 @@ class TurnPace:
 
 UNKNOWN = TurnPace()
 
-Turns = list[tuple[float, int, bytes | None]]
-"""A heap of turns: the accumulated cost at which each is placed, its number, and its key."""
+
+class LastTurns:
+    """The last turn, and the last turn of another key than that."""
+
+    def __init__(self) -> None:
+        self.key: bytes | None = b""
+        self.ended = -AT_WORK_SECONDS
+        self._before = -AT_WORK_SECONDS
+
+    def note(self, key: bytes | None, now: float) -> None:
+        """Note the end of a turn."""
+        if key != self.key:
+            self._before = self.ended
+        self.key, self.ended = key, now
+
+    def other_at_work(self, key: bytes | None, now: float) -> bool:
+        """Return whether another key was at work in the last `AT_WORK_SECONDS`."""
+        return now < (self._before if key == self.key else self.ended) + AT_WORK_SECONDS
+
+
+class Lane:
+    """A heap of turns: the accumulated cost at which each is placed, its number, and its key.
+
+    None of them begins during a pause, unless the keys for which the lane pauses are no longer at work.
+    """
+
+    def __init__(self, ahead: LastTurns) -> None:
+        self.turns: list[tuple[float, int, bytes | None]] = []
+        self.paused_until = 0.0
+        self._ahead = ahead
+
+    def pause(self, now: float) -> float:
+        """Return the seconds until the next turn may begin."""
+        return max(0.0, min(self.paused_until, self._ahead.ended + AT_WORK_SECONDS) - now)
 
 
 class FairQueue(Generic[Item]):
@@ -86,6 +119,10 @@ class FairQueue(Generic[Item]):
     all costly keys pause, if other keys are at work. The pause after c seconds of work has c² / (2 `BEHIND_SECONDS`) -
     c seconds. So an item that arrives at any time waits `BEHIND_SECONDS` on average, however many keys are costly. A
     pause that would leave costly keys less than `LEAST_SHARE` of the time is shorter.
+
+    A key has a backlog if more than `SHORT_ITEMS` wait at the end of its turn, or if they are expected to take longer
+    than `SHORT_SECONDS`. While keys with less work are at work, keys with a backlog pause as long as their turns took.
+    So they get at most half of the time.
 
     Parameters
     ----------
@@ -121,18 +158,19 @@ class FairQueue(Generic[Item]):
         """The strangers, in the order of their first items."""
         self._met: list[bytes] = []
         """The strangers whose first items have their turn now."""
-        self._turns: Turns = []
-        self._costly_turns: Turns = []
+        self._at_work, self._quick = LastTurns(), LastTurns()
+        """The last turns of keys that are not costly, and of those among them without a backlog."""
+        self._prompt, self._backlogs, self._costly = Lane(self._quick), Lane(self._quick), Lane(self._at_work)
+        self._lanes = self._prompt, self._backlogs, self._costly
+        self._behind: set[bytes | None] = set()
+        """The keys with a backlog."""
         self._paces: dict[bytes | None, TurnPace] = {}
         self._under_way: dict[bytes | None, int] = {}
         """The keys whose turns are under way, with the numbers of their items."""
         self._expected = 0.0
         """Seconds that these turns are expected to take together."""
-        self._paused_until = 0.0
-        self._latest: tuple[bytes | None, float] = NO_KEY, -AT_WORK_SECONDS
-        """The key of the last turn of a key that is not costly, and the time of its end."""
-        self._before = -AT_WORK_SECONDS
-        """The time of the end of the last such turn of another key."""
+        self._began = 0.0
+        """The time at which the turns under way began."""
         self._costs: dict[bytes | None, float] = {}
         self._now = 0.0
         self._count = 0
@@ -152,21 +190,31 @@ class FairQueue(Generic[Item]):
         """The share of the queue that is used, by number or by bytes, whichever is larger. It may be above 1."""
         return max(self._items / self._max_items, self._bytes / self._max_bytes)
 
+    @property
+    def quick_at_work(self) -> bool:
+        """Whether a key without a backlog was at work in the last `AT_WORK_SECONDS`."""
+        return self._clock() < self._quick.ended + AT_WORK_SECONDS
+
     def next_within(self, cost: float) -> bool:
         """Return whether the next turn of a key that is not costly can join the turns under way.
 
         It can if its place is at most `cost` seconds after the last turn's, and the turns under way are expected to
-        take less than `TURN_SECONDS`.
+        take less than `TURN_SECONDS`, or `SHORT_TURN_SECONDS` while keys without a backlog are at work.
         """
-        return bool(self._turns) and self._turns[0][0] <= self._now + cost and self._expected < TURN_SECONDS
+        lane = self._next_lane(self._lanes[:2])
+        most = SHORT_TURN_SECONDS if self.quick_at_work else TURN_SECONDS
+        return lane is not None and lane.turns[0][0] <= self._now + cost and self._expected < most
 
     def pause(self) -> float | None:
-        """Return the seconds until the next turn, 0 unless only costly keys wait; None if nothing waits."""
-        if self._turns:
-            return 0.0
-        if not self._costly_turns:
-            return None
-        return max(0.0, min(self._paused_until, self._latest[1] + AT_WORK_SECONDS) - self._clock())
+        """Return the seconds until the next turn, 0 unless only keys that pause wait; None if nothing waits."""
+        now = self._clock()
+        return min((lane.pause(now) for lane in self._lanes if lane.turns), default=None)
+
+    def _next_lane(self, lanes: Sequence[Lane]) -> Lane | None:
+        """Return the lane of the next turn; None if none of them has a turn that may begin."""
+        now = self._clock()
+        ready = [lane for lane in lanes if lane.turns and lane.pause(now) <= 0]
+        return min(ready, key=lambda lane: lane.turns[0], default=None)
 
     def is_costly(self, key: bytes | None) -> bool:
         """Return whether a key was costly in its last turn."""
@@ -175,11 +223,10 @@ class FairQueue(Generic[Item]):
     @property
     def waiting_costly(self) -> list[bytes | None]:
         """The costly keys that wait for their turns, in no order."""
-        return [key for _, _, key in self._costly_turns]
+        return [key for _, _, key in self._costly.turns]
 
-    def put(self, key: bytes | None, item: Item, size: int, *, known: bool = True) -> None:
+    def put(self, key: bytes, item: Item, size: int, *, known: bool = True) -> None:
         """Add an item of `size` bytes behind the other items of its key. A key that is not `known` is a stranger."""
-        key = key or NO_KEY
         if key not in self._waiting:
             self._waiting[key] = deque()
             if known or key in self._paces:
@@ -193,9 +240,9 @@ class FairQueue(Generic[Item]):
         self._items += 1
         self._bytes += size
 
-    def count(self, key: bytes | None) -> int:
+    def count(self, key: bytes) -> int:
         """Return the number of items of a key that wait."""
-        return len(self._waiting.get(key or NO_KEY, ()))
+        return len(self._waiting.get(key, ()))
 
     def heads(self) -> list[Item]:
         """Return the first waiting item of each key that is not costly, in O(keys)."""
@@ -205,17 +252,17 @@ class FairQueue(Generic[Item]):
         """Return the key whose turn it is and its next items. The turn lasts until `charge`.
 
         There are at most `most` items, of at most `most_bytes` in all, but at least one item.
-        The key of a turn of strangers is `NEW_KEYS`. If only costly keys wait, one of them has its turn, even before
-        `pause` has passed.
+        The key of a turn of strangers is `NEW_KEYS`. If only keys that pause wait, one of them has its turn, even
+        before `pause` has passed.
 
         Raise `IndexError` if nothing waits.
         """
-        turns = self._turns or self._costly_turns
-        if self._turns and self._costly_turns and self._clock() >= self._paused_until:
-            turns = min(self._turns, self._costly_turns)  # by their first turns
-        self._now, _, key = heappop(turns)
-        pace = self._pace(key)
-        others = self._others_at_work(key, self._clock())
+        lane = self._next_lane(self._lanes) or next((lane for lane in self._lanes if lane.turns), self._prompt)
+        self._now, _, key = heappop(lane.turns)
+        pace, now = self._pace(key), self._clock()
+        if not self._under_way:
+            self._began = now
+        others = self._at_work.other_at_work(key, now)
         most = min(most, pace.items_within(SHORT_TURN_SECONDS if others else TURN_SECONDS))
         items: list[Item] = []
         for waiting in self._next_of(key):
@@ -233,6 +280,16 @@ class FairQueue(Generic[Item]):
         self._expected += pace.mean * len(items)
         return key, items
 
+    def put_back(self, key: bytes | None, own: bytes, item: Item, size: int) -> None:
+        """Return the last item of a turn that is not handled, before `charge`. It is the first of key `own` again.
+
+        The key of the turn differs from that of the item if strangers shared the turn.
+        """
+        self._waiting[own].appendleft((item, size))
+        self._under_way[key] -= 1
+        self._items += 1
+        self._bytes += size
+
     def _next_of(self, key: bytes | None) -> Iterator[deque[tuple[Item, int]]]:
         """Yield the waiting items of a key as long as there are any. For `NEW_KEYS`, yield those of each stranger."""
         if key is NEW_KEYS:
@@ -243,7 +300,7 @@ class FairQueue(Generic[Item]):
                 yield waiting
 
     def charge(self, key: bytes | None, cost: float, mean: float = 0.0, longest: float = 0.0) -> None:
-        """Add the cost of a key's turn in seconds, and end the turn.
+        """Add the cost of a key's turn in seconds, and end the turn. Without an item, the pace of the key stays.
 
         Parameters
         ----------
@@ -251,18 +308,27 @@ class FairQueue(Generic[Item]):
             Seconds of work on an item of the turn: on average, and of the one that took longest.
         """
         now, items = self._clock(), self._under_way.pop(key, 1)
-        if not self._under_way:
-            self._expected = 0.0
-        self._paces[key] = pace = self._pace(key).after(items, mean, 0.0 if key is NEW_KEYS else longest)
+        pace = self._pace(key)
+        if items:
+            self._paces[key] = pace = pace.after(items, mean, 0.0 if key is NEW_KEYS else longest)
         if longest > COSTLY_SECONDS:
             seconds = mean * items
-            pause = max(0.0, min(seconds**2 / (2 * BEHIND_SECONDS), seconds / LEAST_SHARE) - seconds)
-            others = self._others_at_work(key, now - cost)
-            self._paused_until = max(now, self._paused_until if others else now) + pause
+            extra = max(0.0, min(seconds**2 / (2 * BEHIND_SECONDS), seconds / LEAST_SHARE) - seconds)
+            others = self._at_work.other_at_work(key, now - cost)
+            self._costly.paused_until = max(now, self._costly.paused_until if others else now) + extra
+        behind = key is not NEW_KEYS and not _is_short(pace.mean, len(self._waiting[key]))
         if not pace.costly:
-            if key != self._latest[0]:
-                self._before = self._latest[1]
-            self._latest = key, now
+            self._at_work.note(key, now)
+            if not behind and _is_short(mean, items):
+                self._quick.note(key, now)
+        if behind:
+            self._behind.add(key)
+            if self._quick.other_at_work(key, now):
+                self._backlogs.paused_until = now + (now - self._began)
+        else:
+            self._behind.discard(key)
+        if not self._under_way:
+            self._expected = 0.0
 
         self._costs[key] = max(self._costs.get(key, 0.0), self._now) + cost
         for served in self._met if key is NEW_KEYS else (key,):
@@ -277,15 +343,14 @@ class FairQueue(Generic[Item]):
             kept = self._costs.keys() | self._waiting.keys()
             self._paces = {run: pace for run, pace in self._paces.items() if run in kept}
 
-    def _others_at_work(self, key: bytes | None, now: float) -> bool:
-        """Return whether another key that is not costly was at work in the last `AT_WORK_SECONDS`."""
-        latest, at = self._latest
-        return now < (self._before if key == latest else at) + AT_WORK_SECONDS
-
     def _pace(self, key: bytes | None) -> TurnPace:
         return self._paces.get(key, UNKNOWN)
 
     def _line_up(self, key: bytes | None) -> None:
         self._count += 1
-        turns = self._costly_turns if self.is_costly(key) else self._turns
-        heappush(turns, (max(self._costs.get(key, 0.0), self._now), self._count, key))
+        lane = self._costly if self.is_costly(key) else self._backlogs if key in self._behind else self._prompt
+        heappush(lane.turns, (max(self._costs.get(key, 0.0), self._now), self._count, key))
+
+
+def _is_short(mean: float, items: int) -> bool:
+    return items <= SHORT_ITEMS and mean * items <= SHORT_SECONDS

@@ -15,10 +15,11 @@ from faust.types import TP
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.stages import Stage, described
 from shadowtime.shared.streaming.kafka import KafkaStream, clients, topic_admin
+from shadowtime.shared.streaming.protocols import Record
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state import RedisStore, connect
 from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
-from shadowtime.shared.streaming.worker.fair_queue import FairQueue
+from shadowtime.shared.streaming.worker.fair_queue import NEW_KEYS, TURN_SECONDS, FairQueue
 from shadowtime.shared.streaming.worker.partition_log import MAX_KEY_LENGTH, LeftReader, LeftRecords, name_of
 from shadowtime.shared.streaming.worker.slices import SLICE_BYTES, Effort
 from shadowtime.shared.streaming.worker.stage_worker import Received, StageWorker
@@ -31,6 +32,10 @@ GATHER_SECONDS = 0.02
 
 TURNS_AT_ONCE = 100
 """The maximum number of runs that are handled together. They share the cost of a transaction and a delivery."""
+
+HANDLING_SECONDS, FEWEST_AT_ONCE = 0.05, 100
+"""While runs without a backlog are at work, the limit to the records that are handled together falls as long as that
+takes longer than `HANDLING_SECONDS`, but not below `FEWEST_AT_ONCE`."""
 
 FAILED_SECONDS = 1.0
 """Pause in seconds after a turn that failed."""
@@ -47,6 +52,9 @@ WAITING, WAITING_BYTES = 20_000, 64_000_000
 WAITING_EACH = WAITING // 2, 20, 1
 """The maximum number of waiting records of a run: while less than half of `WAITING` and `WAITING_BYTES` is used, while
 less than three quarters is used, and beyond. Further records are left in the log, for the sake of other runs."""
+
+NO_RUN = b"\xff%d"
+"""The key under which the records of a partition wait that no run can have. No name of a run has such a key."""
 
 LEFT_SECONDS = 1.0
 """Seconds until records in the log are read again after Kafka failed."""
@@ -73,6 +81,8 @@ class WorkerLoop:
         self._left = LeftRecords()
         self._reading: asyncio.Task[None] | None = None
         """The task that reads left records again."""
+        self._at_once = settings.batch_size
+        """The maximum number of records that are handled together while runs without a backlog are at work."""
         self._last: Any = None
         self.read_offsets: dict[Any, int] = {}
         """Offset of the last record of each partition that faust handed over."""
@@ -110,12 +120,10 @@ class WorkerLoop:
         if worker is None:
             return
         received = worker.receive(message)
-        key = message.key
-        if key is not None and not self._may_be_run(key, message.partition):
-            key = None
-        if key is not None and self._left.covers(key, message.partition, message.offset):
+        key = self._key_of(message)
+        if self._left.covers(key, message.partition, message.offset):
             self._consumer.handled(message.tp, message.offset)  # it was read again after a rebalance
-        elif key is not None and self._must_leave(key, message.offset):
+        elif self._must_leave(key, message.offset):
             self._left.add(key, message.partition, received.epoch, message.offset)
             self._consumer.handled(message.tp, message.offset)
         else:
@@ -124,15 +132,24 @@ class WorkerLoop:
         self.read_offsets[message.tp] = message.offset
         self._arrived.set()
 
-    def _may_be_run(self, key: bytes, partition: int) -> bool:
-        """Return whether a run may have this key, in this partition. Other records become dead letters."""
-        return len(key) <= MAX_KEY_LENGTH and clients.partition_of(name_of(key), self._partitions) == partition
+    def _key_of(self, record: Record) -> bytes:
+        """Return the key under which a record waits: its own if a run may have it in this partition.
 
-    def _put(self, worker: StageWorker, key: bytes | None, received: Received) -> None:
+        Records with other keys become dead letters. Those of a partition wait together.
+        """
+        key, partition = record.key, record.partition
+        if (
+            key is not None
+            and len(key) <= MAX_KEY_LENGTH
+            and clients.partition_of(name_of(key), self._partitions) == partition
+        ):
+            return key
+        return NO_RUN % partition
+
+    def _put(self, worker: StageWorker, key: bytes, received: Received) -> None:
         """Put a record into the queue."""
         record = received.record
-        size = len(record.key or b"") + len(record.value or b"")
-        self.turns.put(key, received, size, known=worker.holds(key))
+        self.turns.put(key, received, _size(record), known=key != record.key or worker.holds(key))
 
     @property
     def _consumer(self) -> Any:
@@ -191,9 +208,10 @@ class WorkerLoop:
             async with aclosing(worker.read_again(part.partition, part.first, stop)) as log_parts:
                 async for records in log_parts:
                     for record in records:
-                        if record.key is not None and (epoch := taken.epoch_of(record.key, record.offset)) is not None:
+                        own = self._key_of(record)
+                        if (epoch := taken.epoch_of(own, record.offset)) is not None:
                             self._consumer.await_handling(tp, record.offset)
-                            self._put(worker, record.key, Received(record, epoch, time.monotonic()))
+                            self._put(worker, own, Received(record, epoch, time.monotonic()))
                     if taken.enough(key):
                         return
         except BusError as error:
@@ -289,13 +307,25 @@ class WorkerLoop:
         self._below_limit.set()
         began = time.perf_counter()
         spent = await self.handle(worker, items)
-        stages_own = sum(effort.seconds for effort in spent.values())
-        shared = max(0.0, time.perf_counter() - began - stages_own) / len(turns)
+        put_off = {id(received) for received in worker.take_put_off()}
+        stages_own = sum(effort.seconds + effort.restoring for effort in spent.values())
+        took = time.perf_counter() - began
+        if took > HANDLING_SECONDS:
+            self._at_once = max(FEWEST_AT_ONCE, min(self._at_once, len(items)) * 3 // 4)
+        else:
+            self._at_once = min(self.settings.batch_size, self._at_once + 1)
+        shared = max(0.0, took - stages_own) / len(turns)
         for key, its in turns:
             own = Effort()
             for name in {name_of(received.record.key) for received in its}:
                 own.add(spent.get(name, Effort()))
-            self.turns.charge(key, shared + own.seconds, own.busy / len(its), own.longest)
+            back = [received for received in its if id(received) in put_off]
+            for received in reversed(back):
+                self.turns.put_back(key, self._key_of(received.record), received, _size(received.record))
+            cost = shared + own.seconds
+            if key is not NEW_KEYS:  # runs that were stored are restored once in each process, whoever publishes what
+                cost += own.restoring
+            self.turns.charge(key, cost, own.busy / max(1, len(its) - len(back)), own.longest)
 
     async def handle(self, worker: StageWorker, items: Sequence[Received] = ()) -> Mapping[str, Effort]:
         """Handle records; without records, commit those handled before. Return the work by run.
@@ -305,7 +335,7 @@ class WorkerLoop:
         """
         left: Sequence[Received] = ()
         try:
-            spent = await (worker.handle(items) if items else worker.commit_all())
+            spent = await (worker.handle(items, TURN_SECONDS) if items else worker.commit_all())
             if items:
                 self.failed_turns = 0
         except (Exception, TimeLimitExceeded) as error:
@@ -333,7 +363,7 @@ class WorkerLoop:
         No turn follows that of a costly run.
         """
         turns: list[tuple[bytes | None, Sequence[Received]]] = []
-        remaining, size = self.settings.batch_size, 0
+        remaining, size = self._at_once if self.turns.quick_at_work else self.settings.batch_size, 0
         while not turns or (
             remaining > 0
             and size < SLICE_BYTES
@@ -389,3 +419,7 @@ class WorkerLoop:
             return False
         high: int | None = self.app.consumer.highwater(self._last.tp)
         return high is not None and self._last.offset + 1 < high
+
+
+def _size(record: Record) -> int:
+    return len(record.key or b"") + len(record.value or b"")

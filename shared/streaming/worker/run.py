@@ -82,7 +82,7 @@ class LogPosition:
     log: str = ""
 
 
-JOURNAL_BYTES, JOURNAL_SECONDS = 4_000_000, 5.0
+JOURNAL_BYTES, JOURNAL_SECONDS = 4_000_000, 0.5
 """Bytes of inputs, and seconds to compute them, after which a snapshot replaces the journal."""
 
 

@@ -14,7 +14,7 @@ from shadowtime.shared.messages import ClusterOpened, Envelope
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import StageRun, described
 from shadowtime.shared.streaming.protocols import OwnRecord, Record, RunState
-from shadowtime.shared.streaming.worker.batched_compute import ComputeBatcher
+from shadowtime.shared.streaming.worker.batched_compute import ComputeBatcher, TurnEndedError
 from shadowtime.shared.streaming.worker.context import SHARE, WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
 from shadowtime.shared.streaming.worker.run import Journal, Run, RunPhase
@@ -92,11 +92,23 @@ class RunLifecycle:
         return begun
 
     async def withdraw(self, run: Run) -> None:
-        """Stop counting this process as one that works on a run, because no event was new, unless it has committed."""
+        """Stop counting this process as one that works on a run: no event was handled. A commit ends it, too."""
         if run.name in self._committer.attempted:
-            await self._store.withdraw_attempt(run.name)
-            self._committer.attempted.discard(run.name)
+            await self._withdraw(run.name)
             run.attempt_counted = False
+
+    async def _withdraw(self, name: str) -> None:
+        await self._store.withdraw_attempt(name)
+        self._committer.attempted.discard(name)
+
+    def limit_turn(self, seconds: float) -> None:
+        """Begin a turn: after `seconds` of work, `load` and `advance` raise `TurnEndedError`."""
+        self._joint.limit(seconds)
+
+    @property
+    def turn_ended(self) -> bool:
+        """Whether the time of the turn is over."""
+        return self._joint.turn_ended
 
     async def load(self, name: str, partition: int, evicted: EvictedRun | None, begun: int) -> Run:
         """Return a run as it is stored. A run that cannot be restored is in phase `FAILED`.
@@ -108,6 +120,8 @@ class RunLifecycle:
         begun
             The number of processes that began with the run's next event. If it is more than `MAX_ATTEMPTS`, the run's
             state is not restored.
+
+        Raise `TurnEndedError` if the time of the turn is over before the state is restored.
         """
         saved = await self._saved(name, partition)
         run = Run(name, partition, StageRun(self.stage), attempt_counted=True)
@@ -127,9 +141,9 @@ class RunLifecycle:
             await self._deliver_left(run, saved.outbox, delivered)
             return run
 
-        began = self._clock()
+        seconds = 0.0
         try:
-            await self._thread.run(run.state.replay, saved.snapshot, saved.journal)
+            seconds = await self._thread.run(self._joint.restore, run.state, saved.snapshot, saved.journal)
             if run.state.sequence != saved.sequence:
                 raise SnapshotMismatch(
                     f"the stored journal ends at sequence {run.state.sequence}; "
@@ -139,11 +153,16 @@ class RunLifecycle:
             run.state = StageRun(self.stage)
             run.state.sequence = saved.sequence
             run.enter(RunPhase.FAILED, f"its state cannot be restored: {described(error)}")
+        except TurnEndedError:
+            if name in self._committer.attempted:
+                await self._withdraw(name)
+            raise
 
+        self.spent[name].restoring += seconds
         run.journal = Journal(
             events=len(saved.journal),
             size=sum(map(len, saved.journal)),
-            seconds=self._clock() - began,
+            seconds=seconds,
             snapshot=len(saved.snapshot or b""),
         )
         await self._deliver_left(run, saved.outbox, delivered)
@@ -204,6 +223,8 @@ class RunLifecycle:
         """Handle a slice of a run's events, and begin to commit it.
 
         Return the number of handled events. It is 0 if an event before them is missing, or the run is quarantined.
+
+        Raise `TurnEndedError` if the time of the turn is over before the first event.
         """
         last = run.state.sequence
         old = next((at for at, (_, envelope) in enumerate(work) if envelope.sequence > last), len(work))

@@ -28,18 +28,21 @@ class Effort:
     """The stage's own work on events, in seconds.
 
     `seconds` is the elapsed time of all events, `busy` their processor time, and `longest` that of the longest event.
-    Garbage collections do not count as processor time, because other runs may have caused them.
+    `restoring` is the elapsed time to restore the run before them. Garbage collections do not count as processor time,
+    because other runs may have caused them.
     """
 
     seconds: float = 0.0
     busy: float = 0.0
     longest: float = 0.0
+    restoring: float = 0.0
 
     def add(self, other: "Effort") -> None:
         """Add the work on further events."""
         self.seconds += other.seconds
         self.busy += other.busy
         self.longest = max(self.longest, other.longest)
+        self.restoring += other.restoring
 
 
 @dataclass

@@ -21,6 +21,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapp
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import islice
+from math import inf
 from typing import Any
 
 from pydantic import ValidationError
@@ -32,6 +33,7 @@ from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.stages import JOBS, Stage, described
 from shadowtime.shared.streaming.kafka import UnreadableReason, UnsupportedReason, partition_of
 from shadowtime.shared.streaming.protocols import OwnRecord, Record, RunSummary
+from shadowtime.shared.streaming.worker.batched_compute import TurnEndedError
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
 from shadowtime.shared.streaming.worker.partition_log import PartitionLog, name_of
@@ -169,6 +171,8 @@ class RecordProcessor:
         """The reasons why the logs of partitions were replaced while this process ran."""
         self.unsupported: str | None = None
         """The reason why the last records could not be read, if their codec is the reason; else None."""
+        self.put_off: set[tuple[int, int, int]] = set()
+        """The records that the last call of `handle` did not come to: partition, epoch and offset of each."""
         self._relieved = 0.0
         self._searching = asyncio.Lock()  # only one part of the log is read at a time
 
@@ -298,8 +302,19 @@ class RecordProcessor:
         self._runs.take_out(name)
         self._runs.remember(run)
 
-    async def handle(self, received: Sequence[Received]) -> None:
-        """Handle records, those of a run in order. By the end of the next call, they are stored and delivered."""
+    async def handle(self, received: Sequence[Received], seconds: float) -> None:
+        """Handle records, those of a run in order. By the end of the next call, they are stored and delivered.
+
+        After `seconds` of work no further work begins, and the records of these runs are `put_off`.
+        """
+        self.put_off.clear()
+        self._lifecycle.limit_turn(seconds)
+        try:
+            await self._handle(received, seconds)
+        finally:
+            self._lifecycle.limit_turn(inf)
+
+    async def _handle(self, received: Sequence[Received], seconds: float) -> None:
         works: dict[str, list[tuple[int, Work]]] = {}
         for entry, envelope in zip(received, await self._read([entry.record for entry in received]), strict=True):
             if isinstance(envelope, Envelope):
@@ -313,10 +328,15 @@ class RecordProcessor:
         unknown = [name for name in works if not self._in_memory(name)]
         suspects = await self._handle_together(known, works, commits)
         for first in range(0, len(unknown), LOADED_AT_ONCE):
+            if self._lifecycle.turn_ended:
+                for name in unknown[first:]:
+                    self._put_off(works[name])
+                break
             await self._relieve(LOADING_SECONDS)
             suspects += await self._handle_together(unknown[first : first + LOADED_AT_ONCE], works)
         for name in suspects:
             await self._hold_nothing()
+            self._lifecycle.limit_turn(seconds)
             await self._handle_run(name, works[name], None, alone=True)
             await self._hold_nothing()
         await self._relieve(RELIEF_SECONDS)
@@ -334,6 +354,9 @@ class RecordProcessor:
             if isinstance(end, BaseException):
                 raise end
         return [name for name, end in zip(names, ends, strict=False) if not end]
+
+    def _put_off(self, works: Sequence[tuple[int, Work]]) -> None:
+        self.put_off |= {(record.partition, epoch, record.offset) for epoch, (record, _) in works}
 
     async def _relieve(self, every: float) -> None:
         """Evict all runs if this process uses too much memory. Check this at most once in `every` seconds."""
@@ -389,11 +412,24 @@ class RecordProcessor:
         self, name: str, works: Sequence[tuple[int, Work]], committing: Run | None, *, alone: bool = False
     ) -> bool:
         """Handle records of a run. Return False, and handle none, if the run is a suspect that is not `alone`."""
-        run = await self._obtain(name, works[0][1][0].partition, committing, alone=alone)
+        try:
+            run = await self._obtain(name, works[0][1][0].partition, committing, alone=alone)
+        except TurnEndedError:
+            self._put_off(works)
+            return True
         if run is None:
             return False
         before = run.commit
-        works = self._not_yet_seen(run, works)
+        await self._handle_works(run, self._not_yet_seen(run, works))
+        if run.commit is before:  # no new slice: all records were handled before, are too early, or are put off
+            await self._settle_run(run)
+            await self._lifecycle.withdraw(run)
+        else:
+            self._keep(run)
+        return True
+
+    async def _handle_works(self, run: Run, works: Sequence[tuple[int, Work]]) -> None:
+        """Handle records of a run that were not handled before."""
         events = [work for _, work in works]
         at = stop = 0
         while at < len(works):
@@ -403,30 +439,21 @@ class RecordProcessor:
             self._align(run, self._log(record.partition).identity_of(epoch))
             if run.position.epoch != epoch:
                 run.position.epoch, run.position.sure_from = epoch, record.offset
-            if run.quarantined is None and envelope.sequence > run.state.sequence + 1:
-                async with self._searching:
-                    await self._find_missing(run, record)
-            elif run.state.sequence < 0:
-                async with self._searching:
-                    await self._begin_at_first(run, record)
-
-            if run.quarantined is not None:
-                self._metrics.left_aside.inc(len(works) - at)
-                break
-            missing = envelope.sequence - run.state.sequence - 1
-            if missing > 0:
-                gap = f"sequence {envelope.sequence} of run {quote(name)} follows {run.state.sequence}"
-                self._letters.add(record, f"{gap}: {missing} events are missing from the log")
-                at += 1
-            else:
-                at += await self._advance(run, events[at:stop])
-
-        if run.commit is before:  # no new slice: all records were handled before, or are too early
-            await self._settle_run(run)
-            await self._lifecycle.withdraw(run)
-        else:
-            self._keep(run)
-        return True
+            try:
+                await self._find_earlier(run, record, envelope.sequence)
+                if run.quarantined is not None:
+                    self._metrics.left_aside.inc(len(works) - at)
+                    return
+                missing = envelope.sequence - run.state.sequence - 1
+                if missing > 0:
+                    gap = f"sequence {envelope.sequence} of run {quote(run.name)} follows {run.state.sequence}"
+                    self._letters.add(record, f"{gap}: {missing} events are missing from the log")
+                    at += 1
+                else:
+                    at += await self._advance(run, events[at:stop])
+            except TurnEndedError:
+                self._put_off(works[at:])
+                return
 
     async def _obtain(self, name: str, partition: int, committing: Run | None, *, alone: bool) -> Run | None:
         """Return a run, from memory or from the store; None if it is a suspect that is not `alone`."""
@@ -474,7 +501,7 @@ class RecordProcessor:
         """Advance a run, and return the number of handled events. After an unforeseen error, the run has failed."""
         try:
             return await self._lifecycle.advance(run, work)
-        except (StoreError, BusError):
+        except (StoreError, BusError, TurnEndedError):
             raise
         except Exception as error:
             if run.failure is not None:
@@ -483,6 +510,15 @@ class RecordProcessor:
             if run.quarantined is None:
                 run.enter(RunPhase.FAILED, described(error))
             return 0
+
+    async def _find_earlier(self, run: Run, record: Record, sequence: int) -> None:
+        """Handle the events of a run before `record`, whose event has this sequence, that were not handed over."""
+        if run.quarantined is None and sequence > run.state.sequence + 1:
+            async with self._searching:
+                await self._find_missing(run, record)
+        elif run.state.sequence < 0:
+            async with self._searching:
+                await self._begin_at_first(run, record)
 
     async def _find_missing(self, run: Run, record: Record) -> None:
         """Look for the events before a record in the parts of the log that were not handed over.
@@ -526,15 +562,16 @@ class RecordProcessor:
     async def _follow(self, run: Run, start: int, stop: int | None) -> None:
         """Handle the events of a run between two offsets of the log, as far as their sequences follow."""
         key = run.name.encode()
-        async for records in self._context.stream.replay(run.partition, start, stop):
-            own = [record for record in records if record.key == key]
-            read = zip(own, await self._read(own), strict=True)
-            work = [(record, envelope) for record, envelope in read if isinstance(envelope, Envelope)]
-            while work and run.quarantined is None:
-                done = await self._advance(run, work)
-                if run.failure is None:  # else the same event quarantines the run
-                    done = max(done, 1)  # skip an event that is too early: it is a dead letter already
-                work = work[done:]
+        async with aclosing(self._context.stream.replay(run.partition, start, stop)) as parts:
+            async for records in parts:
+                own = [record for record in records if record.key == key]
+                read = zip(own, await self._read(own), strict=True)
+                work = [(record, envelope) for record, envelope in read if isinstance(envelope, Envelope)]
+                while work and run.quarantined is None:
+                    done = await self._advance(run, work)
+                    if run.failure is None:  # else the same event quarantines the run
+                        done = max(done, 1)  # skip an event that is too early: it is a dead letter already
+                    work = work[done:]
 
     def _log(self, partition: int) -> PartitionLog:
         return self._logs.setdefault(partition, PartitionLog())
@@ -571,6 +608,7 @@ class StageWorker:
         self._again: list[Received] = []
         """Records that must be handled again, since a commit or a delivery failed."""
         self._done: list[Received] = []
+        self._put_off: list[Received] = []
         self.receive, self.holds = self._processor.receive, self._processor.holds
         self.read_again = self._processor.read_again
         self.is_current, self.doubt = self._processor.is_current, self._processor.doubt
@@ -627,17 +665,23 @@ class StageWorker:
         await self.commit_all()
         await self._retry(self._processor.take_over)
 
-    async def handle(self, received: Sequence[Received]) -> Mapping[str, Effort]:
+    async def handle(self, received: Sequence[Received], seconds: float = inf) -> Mapping[str, Effort]:
         """Handle records, those of a run in order. Return the work on each run, by name.
 
         At the end of the call, the records of the previous call are stored and delivered. The records of this call are
-        stored and delivered at the end of the next call of this method or of `commit_all`.
+        stored and delivered at the end of the next call of this method or of `commit_all`. After `seconds` of work no
+        further work begins: `take_put_off` returns the records that are not handled.
         """
         spent = self._lifecycle.spent
         spent.clear()
-        await self._retry(lambda: self._processor.handle([*self._again, *received]))
+        await self._retry(lambda: self._processor.handle([*self._again, *received], seconds))
+        again, put_off = self._again, self._processor.put_off
         self._done += self._unsettled  # empty if a commit failed: `_drop` has moved the records to `_again`
-        self._unsettled, self._again = [*self._again, *received], []
+        self._unsettled, self._again = [], []
+        for records, waiting in ((again, self._again), (received, self._put_off)):
+            for entry in records:
+                place = entry.record.partition, entry.epoch, entry.record.offset
+                (waiting if place in put_off else self._unsettled).append(entry)
         return spent
 
     async def commit_all(self) -> Mapping[str, Effort]:
@@ -651,6 +695,11 @@ class StageWorker:
         """Return the records that have been stored and delivered since the last call of this method."""
         done, self._done = self._done, []
         return done
+
+    def take_put_off(self) -> Sequence[Received]:
+        """Return the records that were put off since the last call of this method. Hand them over again, in order."""
+        put_off, self._put_off = self._put_off, []
+        return put_off
 
     async def give_up(self) -> Sequence[Received]:
         """Forget all runs, and return the records that are not stored and delivered.

@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from random import Random
 
 from shadowtime.services.pipeline import STAGES
@@ -199,14 +200,22 @@ class Chain:
         batch = place.log[place.position : place.position + self.chance.randint(1, 40)]
         place.position += len(batch)
         for message in batch:
-            place.turns.put(message.key, place.worker.receive(message), len(message.value or b""))
-        items: list[Received] = []
-        while len(place.turns) and (not items or self.chance.random() < 0.9):  # of each run as many as come
-            key, its = place.turns.take(SETTINGS.batch_size, SLICE_BYTES)
-            place.turns.charge(key, self.chance.random())
-            items += its
+            place.turns.put(message.key or b"", place.worker.receive(message), len(message.value or b""))
+        turns: list[tuple[bytes | None, Sequence[Received]]] = []
+        while len(place.turns) and (
+            not turns or (place.turns.next_within(inf) and self.chance.random() < 0.9)
+        ):  # of each run as many as come
+            turns.append(place.turns.take(SETTINGS.batch_size, SLICE_BYTES))
         try:
-            await place.worker.handle(items)
+            seconds = self.chance.choice((inf, 1e-9))  # all, or one slice
+            await place.worker.handle([received for _, its in turns for received in its], seconds)
+            put_off = {id(received) for received in place.worker.take_put_off()}
+            for key, its in turns:
+                for received in reversed(its):
+                    if id(received) in put_off:
+                        record = received.record
+                        place.turns.put_back(key, record.key or b"", received, len(record.value or b""))
+                place.turns.charge(key, self.chance.random())
             if not len(place.turns) or self.chance.random() < 0.2:
                 await place.worker.commit_all()
         except Killed:

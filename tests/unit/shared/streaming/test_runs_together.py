@@ -5,15 +5,18 @@ import random
 import time
 from collections.abc import AsyncGenerator, Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, SchedulingPoint
 from shadowtime.shared.streaming.protocols import Record, RunState, Transaction
 from shadowtime.shared.streaming.worker.slices import Effort, EffortMeter
+from shadowtime.shared.streaming.worker.stage_worker import LOADED_AT_ONCE
 from shadowtime.testing.examples import examples
 from tests.support.memory_store import MemoryStore
 from tests.support.memory_stream import MemoryStream, Message, hand_over
+from tests.unit.shared.streaming.fragile_stage import ALONE, HONEST, Bench, log_of, told
 from tests.unit.shared.streaming.worker_runs import (
     RUNS,
     after_deduplication,
@@ -139,3 +142,33 @@ def test_an_event_that_only_waited_has_not_worked_for_long() -> None:
     meter.lap()
     meter.stop()
     assert 0.03 <= effort.longest <= effort.busy < effort.seconds
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_work_beyond_the_time_of_a_turn_is_put_off_and_nothing_of_it_is_begun(*, stored: bool) -> None:
+    """Neither are runs restored then, nor is a run charged with the death of a process that did not work on it."""
+    names = [f"run-{number}" for number in range(LOADED_AT_ONCE + 5)]
+    bench = Bench(log_of(*((name, told(name, HONEST)) for name in names)))
+    half = len(bench.log) // 2
+    first, rest = (bench.log[:half], bench.log[half:]) if stored else ([], bench.log)
+
+    async def work() -> int:
+        await hand_over(bench.worker, first)
+        bench.worker.close()
+        bench.again()
+        waiting = [bench.worker.receive(record) for record in rest]
+        turns = 0
+        while waiting:
+            await bench.worker.handle(waiting, 1e-9)  # the first slice, or the first run's restored state
+            await bench.worker.commit_all()
+            left = list(bench.worker.take_put_off())
+            assert left == [received for received in waiting if received in left]
+            assert len(left) < len(waiting) or turns % 2 == 0
+            waiting, turns = left, turns + 1
+            assert sum(bench.store.begun.values()) == 0
+        assert {received.record.offset for received in bench.worker.take_done()} == {record.offset for record in rest}
+        bench.worker.close()
+        return turns
+
+    assert asyncio.run(work()) >= len(names)
+    assert [bench.counts(name) for name in names] == [ALONE] * len(names)

@@ -14,6 +14,7 @@ from shadowtime.shared.streaming.worker.fair_queue import (
     LEAST_SHARE,
     MAX_IDLE,
     MAX_TURN,
+    SHORT_ITEMS,
     SHORT_TURN_SECONDS,
     TURN_SECONDS,
     FairQueue,
@@ -289,3 +290,89 @@ def test_a_costly_run_has_one_item_a_turn_and_pauses_only_while_others_are_at_wo
     assert serve(0.0, costly=False) == (b"costly", 2)
     assert serve(0.0, costly=False) == (b"costly", 1)
     assert turns.pause() is None
+
+
+def test_items_that_are_put_back_are_the_first_of_their_key_again() -> None:
+    turns = FairQueue[int](100, 1_000)
+    for number in range(3):
+        turns.put(b"a", number, 1)
+        turns.put(b"new %d" % number, number, 1, known=False)
+    for _ in range(2):
+        whose, items = turns.take(10, 100)
+        turns.charge(whose, 0.001, 0.001, 0.001)
+    whose, items = turns.take(10, 100)
+    assert (whose, items) == (b"a", [1, 2])
+    turns.put(b"a", 3, 1)
+    for item in reversed(items):
+        turns.put_back(b"a", b"a", item, 1)
+    assert len(turns) == 5
+    turns.charge(b"a", 0.0)  # nothing was handled
+    whose, items = turns.take(10, 100)
+    assert (whose, items) == (None, [1, 2])
+    turns.put_back(None, b"new 2", 2, 1)
+    turns.charge(None, 0.001, 0.001)
+    left = {}
+    while len(turns):
+        whose, items = turns.take(10, 100)
+        left[whose] = items
+        turns.charge(whose, 0.001, 0.001)
+    assert left == {b"a": [1, 2], b"new 2": [2]} | {b"a": [3]} or left == {b"a": [1, 2, 3], b"new 2": [2]}
+
+
+@pytest.mark.parametrize("backlogs", [1, 5, 100])
+def test_runs_with_a_backlog_get_half_of_the_time_while_others_are_at_work(backlogs: int) -> None:
+    """An item of another run waits a quarter of a turn on average."""
+    clock = Clock()
+    turns = FairQueue[float](10**9, 10**9, clock)
+    for number in range(backlogs):
+        for _ in range(200_000 // backlogs):
+            turns.put(b"backlog %d" % number, 0.0, 1)
+
+    def serve() -> float:
+        """Handle the turns that are handled together; return the work on items of runs with a backlog."""
+        together = [turns.take(100, 10_000)]
+        while turns.next_within(1.0):
+            together.append(turns.take(100, 10_000))
+        cost = 0.01 + sum(0.0001 * len(items) for _, items in together)  # storing, and the work on items
+        clock.now += cost
+        waits.extend(clock.now - item for key, items in together if key == b"other" for item in items)
+        for key, _ in together:
+            turns.charge(key, cost / len(together), 0.0001, 0.0001)
+        return cost if any(key != b"other" for key, _ in together) else 0.0
+
+    waits: list[float] = []
+    spent = began = 0.0
+    for step in range(400):
+        if step == 80:
+            began, spent, waits = clock.now, 0.0, []
+        due = clock.now + 0.05
+        turns.put(b"other", clock.now, 1)
+        while clock.now < due:
+            pause = turns.pause()
+            if pause == 0:
+                spent += serve()
+            else:
+                clock.now += min(0.001 if pause is None else pause, due - clock.now + 1e-9)
+    share = spent / (clock.now - began)
+    assert 0.3 < share < 0.55
+    assert sum(waits) / len(waits) < 0.05
+    clock.now += AT_WORK_SECONDS
+    assert turns.pause() == 0.0  # nobody else is at work
+    serve()
+    assert turns.pause() == 0.0
+
+
+def test_a_few_waiting_items_are_no_backlog() -> None:
+    clock = Clock()
+    turns = FairQueue[int](1_000, 1_000, clock)
+    for key, count in ((b"few", SHORT_ITEMS + 1), (b"many", SHORT_ITEMS + 2)):
+        for number in range(count):
+            turns.put(key, number, 1)
+    for _ in range(2):
+        whose, _ = turns.take(1, 100)
+        clock.now += 0.001
+        turns.charge(whose, 0.001, 0.0001, 0.0001)
+    whose, _ = turns.take(1, 100)  # "many" pauses for "few"
+    assert whose == b"few"
+    turns.charge(whose, 0.001, 0.0001, 0.0001)
+    assert not turns.next_within(0.0)

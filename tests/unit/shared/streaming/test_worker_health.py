@@ -120,7 +120,7 @@ def test_a_worker_whose_turns_fail_is_not_healthy_and_makes_no_progress(monkeypa
             self.thread, self.untaken = SimpleNamespace(busy_seconds=0.0), 0
             self.unsupported = None
 
-        async def handle(self, received: object) -> dict[str, float]:
+        async def handle(self, received: object, seconds: float) -> dict[str, float]:
             if not self.works:
                 raise ValueError("no matter what")
             return {}
