@@ -322,10 +322,9 @@ class RecordProcessor:
             else:
                 self._letters.add(entry.record, envelope)
 
-        others = [run for name, run in self._committing.items() if name not in works]
-        commits = [self._settle_run(run) for run in others]
         known = [name for name in works if self._in_memory(name)]
-        unknown = [name for name in works if not self._in_memory(name)]
+        unknown = await self._with_new_records([name for name in works if not self._in_memory(name)], works)
+        commits = [self._settle_run(run) for name, run in self._committing.items() if name not in works]
         suspects = await self._handle_together(known, works, commits)
         for first in range(0, len(unknown), LOADED_AT_ONCE):
             if self._lifecycle.turn_ended:
@@ -354,6 +353,32 @@ class RecordProcessor:
             if isinstance(end, BaseException):
                 raise end
         return [name for name, end in zip(names, ends, strict=False) if not end]
+
+    async def _with_new_records(
+        self, names: Sequence[str], works: Mapping[str, Sequence[tuple[int, Work]]]
+    ) -> list[str]:
+        """Return the names of runs that are to be loaded. The records of the others were handled before.
+
+        After a restart, all records behind the first unhandled one are read again. Most of them are of runs that need
+        not be restored for that.
+        """
+        new: list[str] = []
+        for first in range(0, len(names), SUMMARIES_AT_ONCE):
+            part = names[first : first + SUMMARIES_AT_ONCE]
+            for name, summary in zip(part, await self._context.store.summaries(part), strict=True):
+                if summary is None or not self._all_handled(name, summary, works[name]):
+                    new.append(name)
+                else:
+                    self._metrics.duplicates.inc(len(works[name]))
+        return new
+
+    def _all_handled(self, name: str, summary: RunSummary, works: Sequence[tuple[int, Work]]) -> bool:
+        """Return whether a stored run has handled these records, and its outputs are delivered."""
+        log_of = self._log(works[0][1][0].partition).identity_of
+        return summary.outbox <= self._runs.delivered(name, summary.sequence) and all(
+            record.offset <= summary.offset and envelope.sequence <= summary.sequence and log_of(epoch) == summary.log
+            for epoch, (record, envelope) in works
+        )
 
     def _put_off(self, works: Sequence[tuple[int, Work]]) -> None:
         self.put_off |= {(record.partition, epoch, record.offset) for epoch, (record, _) in works}

@@ -15,7 +15,7 @@ from shadowtime.shared.streaming.worker.slices import Effort, EffortMeter
 from shadowtime.shared.streaming.worker.stage_worker import LOADED_AT_ONCE
 from shadowtime.testing.examples import examples
 from tests.support.memory_store import MemoryStore
-from tests.support.memory_stream import MemoryStream, Message, hand_over
+from tests.support.memory_stream import MemoryStream, Message, hand_over, take_partition
 from tests.unit.shared.streaming.fragile_stage import ALONE, HONEST, Bench, log_of, told
 from tests.unit.shared.streaming.worker_runs import (
     RUNS,
@@ -172,3 +172,35 @@ def test_work_beyond_the_time_of_a_turn_is_put_off_and_nothing_of_it_is_begun(*,
 
     assert asyncio.run(work()) >= len(names)
     assert [bench.counts(name) for name in names] == [ALONE] * len(names)
+
+
+def test_a_run_whose_records_were_all_handled_is_not_loaded_for_them() -> None:
+    """After a restart, the records behind the first unhandled one are read again, mostly of other runs."""
+    bench = Bench(log_of(*((name, told(name, HONEST)) for name in ("a", "b"))))
+    loaded: list[str] = []
+
+    class Watched(MemoryStore):
+        async def load(self, run: str) -> RunState | None:
+            loaded.append(run)
+            return await super().load(run)
+
+    bench.store = Watched()
+    bench.again()
+    log, last = bench.log[:-1], bench.log[-1:]  # the last record is of "b"
+
+    async def work() -> None:
+        await hand_over(bench.worker, log)
+        bench.worker.close()
+        bench.again()
+        await take_partition(bench.worker)  # delivers what the outboxes have
+        loaded.clear()
+        await hand_over(bench.worker, log)
+        assert (loaded, len(bench.worker.take_done())) == ([], len(log))
+        await hand_over(bench.worker, [*log[-1:], *last])
+        assert loaded == ["b"]
+        bench.worker.close()
+
+    asyncio.run(work())
+    assert [bench.counts(name) for name in ("a", "b")] == [ALONE, ALONE]
+    duplicates = bench.metrics.registry.get_sample_value("shadowtime_worker_duplicates_total", {"stage": "fragile"})
+    assert duplicates == len(log) + 1
