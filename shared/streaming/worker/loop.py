@@ -73,6 +73,8 @@ class WorkerLoop:
         self.store: RedisStore | None = None
         self._ready = asyncio.Event()
         self._new_partitions: set[int] = set()
+        self._taking = False
+        """Whether newly assigned partitions are being taken."""
         self._topic_is_new = False
         """Whether the topic was deleted and made again since Kafka was asked for the first time."""
         self._arrived = asyncio.Event()
@@ -108,9 +110,9 @@ class WorkerLoop:
             self._arrived.set()
 
     async def ready(self) -> None:
-        """Return when another record may wait for its turn. While too many wait, the caller waits, too."""
+        """Return when another record may wait for its turn: not while too many wait, or partitions are being taken."""
         await self._ready.wait()
-        while self.turns.full:
+        while self.turns.full or self._new_partitions or self._taking:
             self._below_limit.clear()
             await self._below_limit.wait()
 
@@ -121,7 +123,10 @@ class WorkerLoop:
             return
         received = worker.receive(message)
         key = self._key_of(message)
-        if self._left.covers(key, message.partition, message.offset):
+        if key == message.key and worker.was_handled(message):
+            self.metrics.duplicates.inc()
+            self._consumer.handled(message.tp, message.offset)
+        elif self._left.covers(key, message.partition, message.offset):
             self._consumer.handled(message.tp, message.offset)  # it was read again after a rebalance
         elif self._must_leave(key, message.offset):
             self._left.add(key, message.partition, received.epoch, message.offset)
@@ -247,10 +252,7 @@ class WorkerLoop:
                 await self._gather()
                 self.busy = True
                 began = time.perf_counter()
-                while self._new_partitions:
-                    partition = self._new_partitions.pop()
-                    await self._identify(worker, partition)
-                    await worker.take(partition)
+                await self._take_partitions(worker)
                 if worker.doubtful or self._topic_is_new:
                     await self._identify_doubtful(worker)
                 if worker.untaken:
@@ -269,6 +271,16 @@ class WorkerLoop:
             worker.close()
             await stream.stop()
             await client.aclose()
+
+    async def _take_partitions(self, worker: StageWorker) -> None:
+        """Take newly assigned partitions. No record is received meanwhile: it may have been handled."""
+        self._taking = True
+        while self._new_partitions:
+            partition = self._new_partitions.pop()
+            await self._identify(worker, partition)
+            await worker.take(partition)
+        self._taking = False
+        self._below_limit.set()
 
     async def _watch_topic(self, stream: KafkaStream) -> None:
         """Ask Kafka now and then whether the topic is still the same."""

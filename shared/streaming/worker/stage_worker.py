@@ -24,6 +24,7 @@ from itertools import islice
 from math import inf
 from typing import Any
 
+import orjson
 from pydantic import ValidationError
 
 from shadowtime.shared.backoff import Backoff
@@ -103,6 +104,15 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
     return envelope
 
 
+def sequence_of(value: bytes | None) -> int | None:
+    """Return the sequence in a message, without a check of the rest; None if there is none. O(its bytes)."""
+    try:
+        sequence = orjson.loads(value or b"")["sequence"]
+    except (ValueError, TypeError, LookupError):
+        return None
+    return sequence if isinstance(sequence, int) else None
+
+
 def all_admitted(records: Sequence[Record], stage: Stage, partitions: int, max_bytes: int) -> list[Envelope | str]:
     """Return the envelope in each record, or why the record is refused; see `admitted`."""
 
@@ -163,6 +173,8 @@ class RecordProcessor:
         self._committing: dict[str, Run] = {}
         """Runs whose last slice is being committed. If the cache evicted one, it would be loaded without the slice."""
         self._logs: dict[int, PartitionLog] = {}
+        self._stored: dict[int, dict[bytes, RunSummary]] = {}
+        """The runs of each partition that were stored when this worker took it."""
         self.untaken: dict[str, int] = {}
         """The runs of newly assigned partitions that are not taken over yet, with their partitions."""
         self.doubtful: dict[int, int] = {}
@@ -252,9 +264,28 @@ class RecordProcessor:
         return partition_log.identity_of(received.epoch) == partition_log.identity
 
     async def take(self, partition: int) -> None:
-        """Note the runs of a newly assigned partition, for `take_over`."""
+        """Note the runs of a newly assigned partition, for `take_over` and `was_handled`. O(runs)."""
         names = await self._context.store.runs(partition)
+        stored = self._stored[partition] = {}
+        for first in range(0, len(names), SUMMARIES_AT_ONCE):
+            part = names[first : first + SUMMARIES_AT_ONCE]
+            for name, summary in zip(part, await self._context.store.summaries(part), strict=True):
+                if summary is not None:
+                    stored[name.encode()] = summary
         self.untaken.update(dict.fromkeys(names, partition))
+
+    def was_handled(self, record: Record) -> bool:
+        """Return whether the stored state of a run included a record when this worker took its partition.
+
+        After a restart, all records behind the first unhandled one are read again. Beside the backlog of a run these
+        may be hundreds of thousands, most of them handled. They take no turn.
+        """
+        summary = self._stored.get(record.partition, {}).get(record.key or b"")
+        if summary is None or record.offset > summary.offset:
+            return False
+        sequence = sequence_of(record.value)
+        handled = sequence is not None and sequence <= summary.sequence
+        return handled and summary.log == self._log(record.partition).identity
 
     async def take_over(self) -> None:
         """Deliver outputs that the last owners of noted runs may have left undelivered. Do one piece of that work.
@@ -635,6 +666,7 @@ class StageWorker:
         self._done: list[Received] = []
         self._put_off: list[Received] = []
         self.receive, self.holds = self._processor.receive, self._processor.holds
+        self.was_handled = self._processor.was_handled
         self.read_again = self._processor.read_again
         self.is_current, self.doubt = self._processor.is_current, self._processor.doubt
         self.doubtful = self._processor.doubtful
@@ -674,7 +706,7 @@ class StageWorker:
         await self._retry(lambda: self._processor.keep_log(partition))
 
     async def take(self, partition: int) -> None:
-        """Note the runs of a newly assigned partition, for `take_over`."""
+        """Note the runs of a newly assigned partition, for `take_over` and `was_handled`."""
         await self._retry(lambda: self._processor.take(partition))
 
     @property

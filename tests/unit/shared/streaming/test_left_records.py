@@ -105,7 +105,9 @@ def test_a_key_in_a_wrong_partition_takes_no_room_of_the_run_of_this_name() -> N
     loop.worker = cast(
         "Any",
         SimpleNamespace(
-            receive=lambda record: SimpleNamespace(record=record, epoch=1, time=0.0), holds=lambda key: key is not None
+            receive=lambda record: SimpleNamespace(record=record, epoch=1, time=0.0),
+            holds=lambda key: key is not None,
+            was_handled=lambda _: False,
         ),
     )
     right = clients.partition_of("kth", settings.partitions)

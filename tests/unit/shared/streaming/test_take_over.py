@@ -88,5 +88,30 @@ def test_runs_that_left_nothing_are_not_read() -> None:
     asyncio.run(work())
     assert worker.untaken == 0
     assert store.loads == []
-    assert store.asked == [SUMMARIES_AT_ONCE] * (3_000 // SUMMARIES_AT_ONCE)
+    assert store.asked == [SUMMARIES_AT_ONCE] * (2 * 3_000 // SUMMARIES_AT_ONCE)  # at the assignment, and then
     assert stream.published == []
+
+
+def test_a_record_counts_as_handled_only_if_the_stored_state_surely_includes_it() -> None:
+    store, _, worker = bench(["a"], [])
+
+    def record(offset: int, sequence: int | str, run: str = "a") -> Message:
+        value = opened(run).replace(b'"sequence":0', f'"sequence":{sequence}'.encode())
+        return Message(value, offset, run.encode())
+
+    assert not worker.was_handled(record(7, 0))  # nobody took the partition yet
+    asyncio.run(worker.identify(0))
+    store.kept["a"].log = store.logs[0]
+    asyncio.run(worker.take(0))
+    assert worker.was_handled(record(7, 0))
+    assert worker.was_handled(record(3, 0))
+    assert not worker.was_handled(record(8, 0))
+    assert not worker.was_handled(record(7, 1))  # another log may have taken the place of this one
+    assert not worker.was_handled(record(7, 0, "b"))
+    assert not worker.was_handled(record(7, '"0"'))
+    assert not worker.was_handled(Message(b"{", 7, b"a"))
+    assert not worker.was_handled(Message(None, 7, b"a"))
+    store.kept["a"].log = "another/0"
+    asyncio.run(worker.take(0))
+    assert not worker.was_handled(record(7, 0))
+    worker.close()
