@@ -112,6 +112,13 @@ class RunSummary(NamedTuple):
     offset: int = -1
     log: str = ""
 
+    def includes(self, offset: int, sequence: int, log: str) -> bool:
+        """Return whether the run has handled an event: its record is at `offset` of a log with the identity `log`.
+
+        A new sequence at an old offset is not included: another log may have taken the place of the run's log.
+        """
+        return offset <= self.offset and sequence <= self.sequence and log == self.log
+
 
 @dataclass(frozen=True)
 class Transaction:

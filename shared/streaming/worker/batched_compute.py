@@ -150,16 +150,14 @@ class ComputeBatcher:
 
     def _push(self, pieces: Sequence[PendingSlice], through: list[PendingSlice]) -> None:
         """Compute slices until time or space is up. Add each to `through` as soon as it is done."""
-        began = last = time.perf_counter()
+        began = time.perf_counter()
         for piece in pieces:
             self._thread.begin()
             piece.begun = True
             push_slice(piece.state, piece.work, piece.done, self._most, self._clock)
             through.append(piece)
-            now = time.perf_counter()
-            self._left -= now - last
-            last = now
-            if now - began > TOGETHER_SECONDS or self.turn_ended or _large(through):
+            self._left -= piece.done.effort.seconds
+            if time.perf_counter() - began > TOGETHER_SECONDS or self.turn_ended or _large(through):
                 return
 
 

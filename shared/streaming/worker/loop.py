@@ -335,7 +335,7 @@ class WorkerLoop:
             for received in reversed(back):
                 self.turns.put_back(key, self._key_of(received.record), received, _size(received.record))
             cost = shared + own.seconds
-            if key is not NEW_KEYS:  # runs that were stored are restored once in each process, whoever publishes what
+            if key is not NEW_KEYS:  # restoring some runs must not delay all other new runs
                 cost += own.restoring
             self.turns.charge(key, cost, own.busy / max(1, len(its) - len(back)), own.longest)
 

@@ -94,12 +94,9 @@ class RunLifecycle:
     async def withdraw(self, run: Run) -> None:
         """Stop counting this process as one that works on a run: no event was handled. A commit ends it, too."""
         if run.name in self._committer.attempted:
-            await self._withdraw(run.name)
+            await self._store.withdraw_attempt(run.name)
+            self._committer.attempted.discard(run.name)
             run.attempt_counted = False
-
-    async def _withdraw(self, name: str) -> None:
-        await self._store.withdraw_attempt(name)
-        self._committer.attempted.discard(name)
 
     def limit_turn(self, seconds: float) -> None:
         """Begin a turn: after `seconds` of work, `load` and `advance` raise `TurnEndedError`."""
@@ -154,8 +151,7 @@ class RunLifecycle:
             run.state.sequence = saved.sequence
             run.enter(RunPhase.FAILED, f"its state cannot be restored: {described(error)}")
         except TurnEndedError:
-            if name in self._committer.attempted:
-                await self._withdraw(name)
+            await self.withdraw(run)
             raise
 
         self.spent[name].restoring += seconds

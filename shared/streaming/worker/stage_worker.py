@@ -266,12 +266,9 @@ class RecordProcessor:
     async def take(self, partition: int) -> None:
         """Note the runs of a newly assigned partition, for `take_over` and `was_handled`. O(runs)."""
         names = await self._context.store.runs(partition)
-        stored = self._stored[partition] = {}
-        for first in range(0, len(names), SUMMARIES_AT_ONCE):
-            part = names[first : first + SUMMARIES_AT_ONCE]
-            for name, summary in zip(part, await self._context.store.summaries(part), strict=True):
-                if summary is not None:
-                    stored[name.encode()] = summary
+        self._stored[partition] = {
+            name.encode(): summary for name, summary in await self._summaries(names) if summary is not None
+        }
         self.untaken.update(dict.fromkeys(names, partition))
 
     def was_handled(self, record: Record) -> bool:
@@ -281,11 +278,18 @@ class RecordProcessor:
         may be hundreds of thousands, most of them handled. They take no turn.
         """
         summary = self._stored.get(record.partition, {}).get(record.key or b"")
-        if summary is None or record.offset > summary.offset:
+        if summary is None or record.offset > summary.offset:  # nearly all records: do not read them
             return False
-        sequence = sequence_of(record.value)
-        handled = sequence is not None and sequence <= summary.sequence
-        return handled and summary.log == self._log(record.partition).identity
+        sequence, identity = sequence_of(record.value), self._log(record.partition).identity
+        return sequence is not None and summary.includes(record.offset, sequence, identity)
+
+    async def _summaries(self, names: Sequence[str]) -> list[tuple[str, RunSummary | None]]:
+        """Return the names of runs with their summaries."""
+        every: list[tuple[str, RunSummary | None]] = []
+        for first in range(0, len(names), SUMMARIES_AT_ONCE):
+            part = names[first : first + SUMMARIES_AT_ONCE]
+            every += zip(part, await self._context.store.summaries(part), strict=True)
+        return every
 
     async def take_over(self) -> None:
         """Deliver outputs that the last owners of noted runs may have left undelivered. Do one piece of that work.
@@ -394,21 +398,18 @@ class RecordProcessor:
         not be restored for that.
         """
         new: list[str] = []
-        for first in range(0, len(names), SUMMARIES_AT_ONCE):
-            part = names[first : first + SUMMARIES_AT_ONCE]
-            for name, summary in zip(part, await self._context.store.summaries(part), strict=True):
-                if summary is None or not self._all_handled(name, summary, works[name]):
-                    new.append(name)
-                else:
-                    self._metrics.duplicates.inc(len(works[name]))
+        for name, summary in await self._summaries(names):
+            if summary is None or not self._all_handled(name, summary, works[name]):
+                new.append(name)
+            else:
+                self._metrics.duplicates.inc(len(works[name]))
         return new
 
     def _all_handled(self, name: str, summary: RunSummary, works: Sequence[tuple[int, Work]]) -> bool:
         """Return whether a stored run has handled these records, and its outputs are delivered."""
         log_of = self._log(works[0][1][0].partition).identity_of
         return summary.outbox <= self._runs.delivered(name, summary.sequence) and all(
-            record.offset <= summary.offset and envelope.sequence <= summary.sequence and log_of(epoch) == summary.log
-            for epoch, (record, envelope) in works
+            summary.includes(record.offset, envelope.sequence, log_of(epoch)) for epoch, (record, envelope) in works
         )
 
     def _put_off(self, works: Sequence[tuple[int, Work]]) -> None:
