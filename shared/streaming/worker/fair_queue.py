@@ -1,5 +1,6 @@
 """Fair queueing: the run with the least accumulated cost goes next, so a costly run delays itself first."""
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,9 @@ AT_WORK_SECONDS = 1.0
 """Seconds for which a key that is not costly counts as at work after its turn. Costly keys pause meanwhile, and keys
 with a backlog if its work was short."""
 
+LONGEST_PAUSES = 4.0
+"""The maximum length of the pause of keys with a backlog, as a multiple of their turns."""
+
 SHORT_ITEMS, SHORT_SECONDS = 20, 0.01
 """The maximum numbers of items and of their seconds of work for a key without a backlog, in its turn and behind it."""
 
@@ -69,6 +73,11 @@ class TurnPace:
 
 
 UNKNOWN = TurnPace()
+
+
+def load_of_machine() -> float:
+    """Return the number of processes that run or wait for a processor, as a mean of a minute, by processor."""
+    return os.getloadavg()[0] / (os.cpu_count() or 1)
 
 
 class LastTurns:
@@ -122,7 +131,8 @@ class FairQueue(Generic[Item]):
 
     A key has a backlog if more than `SHORT_ITEMS` wait at the end of its turn, or if they are expected to take longer
     than `SHORT_SECONDS`. While keys with less work are at work, keys with a backlog pause as long as their turns took.
-    So they get at most half of the time.
+    So they get at most half of the time. On a machine with too few processors, they pause longer, in proportion to the
+    load, but at most `LONGEST_PAUSES` times as long as their turns. Keys with a backlog have turns of their own.
 
     Parameters
     ----------
@@ -130,6 +140,8 @@ class FairQueue(Generic[Item]):
         The numbers of waiting items, and of their bytes, from which on the queue is full.
     clock
         Returns seconds; only differences count.
+    load
+        Returns the load of the machine: at most 1 if there are enough processors.
 
     Examples
     --------
@@ -149,10 +161,16 @@ class FairQueue(Generic[Item]):
     docs/algorithms.md#fair-turns (Goyal 1997).
     """
 
-    def __init__(self, max_items: int, max_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        max_items: int,
+        max_bytes: int,
+        clock: Callable[[], float] = time.monotonic,
+        load: Callable[[], float] = load_of_machine,
+    ) -> None:
         self._max_items = max_items
         self._max_bytes = max_bytes
-        self._clock = clock
+        self._clock, self._load = clock, load
         self._waiting: dict[bytes, deque[tuple[Item, int]]] = {}
         self._strangers: deque[bytes] = deque()
         """The strangers, in the order of their first items."""
@@ -162,6 +180,8 @@ class FairQueue(Generic[Item]):
         """The last turns of keys that are not costly, and of those among them without a backlog."""
         self._prompt, self._backlogs, self._costly = Lane(self._quick), Lane(self._quick), Lane(self._at_work)
         self._lanes = self._prompt, self._backlogs, self._costly
+        self._lane_taken = self._prompt
+        """The lane of the last turn."""
         self._behind: set[bytes | None] = set()
         """The keys with a backlog."""
         self._paces: dict[bytes | None, TurnPace] = {}
@@ -198,10 +218,11 @@ class FairQueue(Generic[Item]):
     def next_within(self, cost: float) -> bool:
         """Return whether the next turn of a key that is not costly can join the turns under way.
 
-        It can if its place is at most `cost` seconds after the last turn's, and the turns under way are expected to
-        take less than `TURN_SECONDS`, or `SHORT_TURN_SECONDS` while keys without a backlog are at work.
+        It can if its place is at most `cost` seconds after the last turn's, and it has a backlog if the last turn's key
+        had one. The turns under way must be expected to take less than `TURN_SECONDS`, or `SHORT_TURN_SECONDS` while
+        keys without a backlog are at work.
         """
-        lane = self._next_lane(self._lanes[:2])
+        lane = self._next_lane([self._lane_taken])
         most = SHORT_TURN_SECONDS if self.quick_at_work else TURN_SECONDS
         return lane is not None and lane.turns[0][0] <= self._now + cost and self._expected < most
 
@@ -258,6 +279,7 @@ class FairQueue(Generic[Item]):
         Raise `IndexError` if nothing waits.
         """
         lane = self._next_lane(self._lanes) or next((lane for lane in self._lanes if lane.turns), self._prompt)
+        self._lane_taken = lane
         self._now, _, key = heappop(lane.turns)
         pace, now = self._pace(key), self._clock()
         if not self._under_way:
@@ -299,13 +321,17 @@ class FairQueue(Generic[Item]):
             while waiting:
                 yield waiting
 
-    def charge(self, key: bytes | None, cost: float, mean: float = 0.0, longest: float = 0.0) -> None:
+    def charge(
+        self, key: bytes | None, cost: float, mean: float = 0.0, longest: float = 0.0, elsewhere: int = 0
+    ) -> None:
         """Add the cost of a key's turn in seconds, and end the turn. Without an item, the pace of the key stays.
 
         Parameters
         ----------
         mean, longest
             Seconds of work on an item of the turn: on average, and of the one that took longest.
+        elsewhere
+            Number of items of the key that are not in the queue yet, but belong to its backlog.
         """
         now, items = self._clock(), self._under_way.pop(key, 1)
         pace = self._pace(key)
@@ -316,7 +342,7 @@ class FairQueue(Generic[Item]):
             extra = max(0.0, min(seconds**2 / (2 * BEHIND_SECONDS), seconds / LEAST_SHARE) - seconds)
             others = self._at_work.other_at_work(key, now - cost)
             self._costly.paused_until = max(now, self._costly.paused_until if others else now) + extra
-        behind = key is not NEW_KEYS and not _is_short(pace.mean, len(self._waiting[key]))
+        behind = key is not NEW_KEYS and not _is_short(pace.mean, len(self._waiting[key]) + elsewhere)
         if not pace.costly:
             self._at_work.note(key, now)
             if not behind and _is_short(mean, items):
@@ -324,7 +350,8 @@ class FairQueue(Generic[Item]):
         if behind:
             self._behind.add(key)
             if self._quick.other_at_work(key, now):
-                self._backlogs.paused_until = now + (now - self._began)
+                pauses = min(LONGEST_PAUSES, max(1.0, self._load()))
+                self._backlogs.paused_until = now + pauses * (now - self._began)
         else:
             self._behind.discard(key)
         if not self._under_way:

@@ -33,7 +33,7 @@ GATHER_SECONDS = 0.02
 TURNS_AT_ONCE = 100
 """The maximum number of runs that are handled together. They share the cost of a transaction and a delivery."""
 
-HANDLING_SECONDS, FEWEST_AT_ONCE = 0.05, 100
+HANDLING_SECONDS, FEWEST_AT_ONCE = 0.05, 25
 """While runs without a backlog are at work, the limit to the records that are handled together falls as long as that
 takes longer than `HANDLING_SECONDS`, but not below `FEWEST_AT_ONCE`."""
 
@@ -53,11 +53,36 @@ WAITING_EACH = WAITING // 2, 20, 1
 """The maximum number of waiting records of a run: while less than half of `WAITING` and `WAITING_BYTES` is used, while
 less than three quarters is used, and beyond. Further records are left in the log, for the sake of other runs."""
 
+READ_AGAIN = WAITING // 20
+"""The minimum number of records that are read from the log together, unless a run has few waiting records."""
+
 NO_RUN = b"\xff%d"
 """The key under which the records of a partition wait that no run can have. No name of a run has such a key."""
 
 LEFT_SECONDS = 1.0
 """Seconds until records in the log are read again after Kafka failed."""
+
+
+def most_waiting(turns: FairQueue[Received]) -> int:
+    """Return the maximum number of waiting records of a run, while so much of the queue is used."""
+    ample, few, one = WAITING_EACH
+    taken = turns.share_taken
+    return ample if taken < 0.5 else few if taken < 0.75 else one
+
+
+def next_reading(left: LeftRecords, turns: FairQueue[Received]) -> tuple[bytes, int, int] | None:
+    """Return the run whose left records are to be read now, in O(runs with left records); None if there is none.
+
+    Also return how many records may be read: of each run, and of all runs together. The log is read in large parts, so
+    few reads take many records. While half of the queue is used, only runs with few waiting records are read.
+    """
+    if not left:
+        return None
+    fewest, waiting = min(left.keys, key=turns.count), len(turns)
+    most, (ample, few, _) = most_waiting(turns), WAITING_EACH
+    if most == ample and waiting + READ_AGAIN <= WAITING // 2:
+        return fewest, ample, WAITING // 2 - waiting
+    return (fewest, few, READ_AGAIN) if turns.count(fewest) <= min(few, most) // 2 else None
 
 
 class WorkerLoop:
@@ -165,13 +190,7 @@ class WorkerLoop:
         """Return whether a record is to be left in the log."""
         if key in self._left:
             return self._left.is_behind(key, offset)
-        return self.turns.count(key) >= self._most_waiting()
-
-    def _most_waiting(self) -> int:
-        """Return the maximum number of waiting records of a run."""
-        ample, few, one = WAITING_EACH
-        taken = self.turns.share_taken
-        return ample if taken < 0.5 else few if taken < 0.75 else one
+        return self.turns.count(key) >= most_waiting(self.turns)
 
     def first_left(self, partition: int) -> int | None:
         """Return the lowest offset of the records that were left in the log of a partition; None if none was."""
@@ -184,19 +203,17 @@ class WorkerLoop:
 
     def _read_left(self, worker: StageWorker) -> None:
         """Begin to read records that were left in the log, for a run with few waiting records."""
-        if (key := self._readable()) is not None:
+        if (readable := self._readable) is not None:
             if self._reading is not None:
                 self._reading.result()
-            self._reading = asyncio.create_task(self._read_left_of(worker, key))
+            self._reading = asyncio.create_task(self._read_left_of(worker, *readable))
 
-    def _readable(self) -> bytes | None:
-        """Return the run whose left records are to be read now, in O(runs with left records); None if there is none."""
-        if not self._left or (self._reading is not None and not self._reading.done()):
-            return None
-        fewest = min(self._left.keys, key=self.turns.count)
-        return fewest if self.turns.count(fewest) <= self._most_waiting() // 2 else None
+    @property
+    def _readable(self) -> tuple[bytes, int, int] | None:
+        reading = self._reading is not None and not self._reading.done()
+        return None if reading else next_reading(self._left, self.turns)
 
-    async def _read_left_of(self, worker: StageWorker, key: bytes) -> None:
+    async def _read_left_of(self, worker: StageWorker, key: bytes, limit: int, limit_of_all: int) -> None:
         """Read the log from the left records of a run on, until the run has enough records that wait.
 
         Left records of other runs on the way go into the queue, too: else each of many runs would read the same part.
@@ -206,9 +223,7 @@ class WorkerLoop:
         if tp not in self._consumer.assignment():
             self._left.drop(part.partition)
             return
-        few = WAITING_EACH[1]
-        limit_of_all = max(few, WAITING // 2 - len(self.turns))
-        taken = LeftReader(self._left, part, max(few, self._most_waiting()), limit_of_all)
+        taken = LeftReader(self._left, part, limit, limit_of_all)
         try:
             async with aclosing(worker.read_again(part.partition, part.first, stop)) as log_parts:
                 async for records in log_parts:
@@ -337,7 +352,8 @@ class WorkerLoop:
             cost = shared + own.seconds
             if key is not NEW_KEYS:  # restoring some runs must not delay all other new runs
                 cost += own.restoring
-            self.turns.charge(key, cost, own.busy / max(1, len(its) - len(back)), own.longest)
+            mean = own.busy / max(1, len(its) - len(back))
+            self.turns.charge(key, cost, mean, own.longest, self._left.count(key))
 
     async def handle(self, worker: StageWorker, items: Sequence[Received] = ()) -> Mapping[str, Effort]:
         """Handle records; without records, commit those handled before. Return the work by run.
@@ -414,7 +430,7 @@ class WorkerLoop:
         """Return whether there is work besides records."""
         worker = self.worker
         due = self._new_partitions or self._topic_is_new
-        due = due or self._readable() is not None
+        due = due or self._readable is not None
         return bool(due or (worker is not None and (worker.untaken or worker.doubtful)))
 
     def oldest_wait(self) -> float:

@@ -152,6 +152,10 @@ class LeftRecords:
     def __contains__(self, key: bytes) -> bool:
         return key in self._parts
 
+    def count(self, key: bytes | None) -> int:
+        """Return the number of records of a run that were left."""
+        return sum(part.count for part in self._parts.get(key, ())) if key is not None else 0
+
     @property
     def keys(self) -> list[bytes]:
         """The runs that have records in the log; the one whose records were read longest ago comes first."""

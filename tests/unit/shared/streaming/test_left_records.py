@@ -11,7 +11,8 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.streaming.kafka import clients
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.worker.context import WorkerMetrics
-from shadowtime.shared.streaming.worker.loop import NO_RUN, WAITING_EACH, WorkerLoop
+from shadowtime.shared.streaming.worker.fair_queue import FairQueue
+from shadowtime.shared.streaming.worker.loop import NO_RUN, READ_AGAIN, WAITING, WAITING_EACH, WorkerLoop, next_reading
 from shadowtime.shared.streaming.worker.partition_log import LeftReader, LeftRecords
 
 STEPS = st.lists(
@@ -62,6 +63,7 @@ def test_a_part_whose_records_kafka_no_longer_has_is_done() -> None:
     left = LeftRecords()
     for offset in (3, 4, 9):
         left.add(b"a", 0, 1, offset)
+    assert (left.count(b"a"), left.count(b"b"), left.count(None)) == (3, 0, 0)
     left.read(b"a", 10, 0)
     assert (len(left), b"a" in left, left.first_of(0)) == (0, False, None)
 
@@ -120,3 +122,21 @@ def test_a_key_in_a_wrong_partition_takes_no_room_of_the_run_of_this_name() -> N
     assert others == WAITING_EACH[1]  # half of the room is taken by then
     assert loop.left == 5 + WAITING_EACH[0] + 5 - others
     assert len(consumer.offsets) == loop.left
+
+
+def test_the_log_is_read_again_in_large_parts() -> None:
+    """Records are read while there is room for many, or for a run with few waiting records, together with others'."""
+    left, turns = LeftRecords(), FairQueue[Any](WAITING, WAITING)
+    ample, few, _ = WAITING_EACH
+    for number in range(ample - READ_AGAIN):
+        turns.put(b"busy", number, 1)
+    left.add(b"busy", 0, 1, 5)
+    assert next_reading(left, turns) == (b"busy", ample, READ_AGAIN)
+    for number in range(READ_AGAIN):
+        turns.put(b"busy", number, 1)
+        assert next_reading(left, turns) is None  # a part of the log would be read for few records
+    left.add(b"idle", 0, 1, 6)
+    assert next_reading(left, turns) == (b"idle", few, READ_AGAIN)
+    for number in range(few // 2 + 1):
+        turns.put(b"idle", number, 1)
+    assert next_reading(left, turns) is None
