@@ -74,15 +74,17 @@ def next_reading(left: LeftRecords, turns: FairQueue[Received]) -> tuple[bytes, 
     """Return the run whose left records are to be read now, in O(runs with left records); None if there is none.
 
     Also return how many records may be read: of each run, and of all runs together. The log is read in large parts, so
-    few reads take many records. While half of the queue is used, only runs with few waiting records are read.
+    few reads take many records. While half of the queue is used, only runs with few waiting records are read, and none
+    while it is full: then no run could put in new records.
     """
-    if not left:
+    if not left or turns.full:
         return None
     fewest, waiting = min(left.keys, key=turns.count), len(turns)
     most, (ample, few, _) = most_waiting(turns), WAITING_EACH
     if most == ample and waiting + READ_AGAIN <= WAITING // 2:
         return fewest, ample, WAITING // 2 - waiting
-    return (fewest, few, READ_AGAIN) if turns.count(fewest) <= min(few, most) // 2 else None
+    limit = min(few, most)
+    return (fewest, limit, READ_AGAIN) if turns.count(fewest) <= limit // 2 else None
 
 
 class WorkerLoop:

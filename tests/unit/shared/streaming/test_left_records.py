@@ -140,3 +140,10 @@ def test_the_log_is_read_again_in_large_parts() -> None:
     for number in range(few // 2 + 1):
         turns.put(b"idle", number, 1)
     assert next_reading(left, turns) is None
+    left.add(b"none waits", 0, 1, 7)
+    for number in range(WAITING // 4):
+        turns.put(b"busy", number, 1)
+    assert next_reading(left, turns) == (b"none waits", 1, READ_AGAIN)
+    for number in range(WAITING // 4):
+        turns.put(b"busy", number, 1)
+    assert next_reading(left, turns) is None  # the queue is full
