@@ -103,9 +103,11 @@ def _figures(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 def _read(path: Path) -> list[dict[str, Any]]:
     expected = f"{path}: expected a document that `shadowtime replay --json FILE` wrote"
     try:
-        if path.stat().st_size > MAX_SIZE:
+        with path.open("rb") as file:
+            content = file.read(MAX_SIZE + 1)
+        if len(content) > MAX_SIZE:
             raise SettingsError(f"{expected}; found a file of more than {MAX_SIZE:,} bytes")
-        read = orjson.loads(path.read_bytes())
+        read = orjson.loads(content)
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
     except orjson.JSONDecodeError as error:

@@ -95,7 +95,8 @@ def read_parts(path: Path) -> MachineParts:
     docs/accounting.md#pools.
     """
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(MAX_SIZE + 1)
     except OSError as error:
         raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
 

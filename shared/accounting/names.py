@@ -95,9 +95,11 @@ def read_names(path: Path | None, key_file: Path | None) -> Names:
     try:
         if not path.exists():
             return names
-        if path.stat().st_size > MAX_SIZE:
+        with path.open("rb") as file:
+            content = file.read(MAX_SIZE + 1)
+        if len(content) > MAX_SIZE:
             raise TraceError(f"{path}: a mapping of names has at most {MAX_SIZE:,} bytes; this file is larger")
-        stored = orjson.loads(path.read_bytes())
+        stored = orjson.loads(content)
     except OSError as error:
         raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
     except orjson.JSONDecodeError as error:

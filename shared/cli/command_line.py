@@ -158,8 +158,33 @@ def _command(app: typer.Typer) -> Any:
         for parameter in (*member.params, asks_for_help):
             if getattr(parameter, "is_flag", False):
                 parameter.metavar = ""
+        _refuse_repetition(member)
 
     return command
+
+
+def _refuse_repetition(command: Any) -> None:
+    """Let a command refuse an option that is there twice, with different values: typer would take the last."""
+    parse = command.parse_args
+
+    def parse_args(context: Any, words: list[str]) -> Any:
+        by_name = {name: option for option in command.params for name in option.opts if name.startswith("-")}
+        values: dict[str, str] = {}
+        left = iter(list(words))
+        for word in left:
+            if word == "--":
+                break
+            name, sign, value = word.partition("=")
+            option = by_name.get(name)
+            if option is None or option.is_flag:
+                continue
+            value = value if sign else next(left, "")
+            if not option.multiple and values.setdefault(option.name, value) != value:
+                both = f"{quote(values[option.name])} and {quote(value)}"
+                raise USAGE_ERROR(f"option {name} is there twice, with {both}; give it once", context)
+        return parse(context, words)
+
+    command.parse_args = parse_args
 
 
 def _interruptions() -> tuple[type[BaseException], ...]:

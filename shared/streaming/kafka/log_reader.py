@@ -1,11 +1,14 @@
 """Reader of the records of a partition from one offset up to another."""
 
+import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaTimeoutError
 
 from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka.topic_follower import seconds_since_answer, silence_reason
 from shadowtime.shared.streaming.settings import Settings
 
 PART = 500
@@ -27,7 +30,7 @@ class LogReader:
     ) -> AsyncIterator[Sequence[Any]]:
         """Yield the records from offset `start` up to `stop` (the present end if None), up to `PART` at a time.
 
-        Raise `KafkaError` if Kafka cannot deliver them.
+        Raise `KafkaError` if Kafka cannot deliver them, or has not answered for `SILENT_SECONDS`.
         """
         consumer, tp = await self._connected(), TopicPartition(topic, partition)
         first = (await consumer.beginning_offsets([tp]))[tp]
@@ -38,11 +41,15 @@ class LogReader:
         consumer.assign([tp])
         try:
             consumer.seek(tp, start)
+            began = time.time()
             while await consumer.position(tp) < stop:
                 batch = await consumer.getmany(tp, timeout_ms=1000, max_records=PART)
                 records = [record for record in batch.get(tp, ()) if record.offset < stop]
                 if records:
                     yield records
+                    began = time.time()  # aiokafka sends no request while nobody takes its records
+                elif reason := silence_reason(seconds_since_answer(consumer, [tp], began)):
+                    raise KafkaTimeoutError(reason)
         finally:
             if tp in consumer.assignment():
                 consumer.pause(tp)  # else it keeps fetching, which delays its other requests

@@ -241,6 +241,10 @@ class FairQueue(Generic[Item]):
         """Return whether a key was costly in its last turn."""
         return self._pace(key).costly
 
+    def is_quick(self, key: bytes | None) -> bool:
+        """Return whether a key is known to be neither costly nor to have a backlog."""
+        return key in self._paces and key not in self._behind and not self.is_costly(key)
+
     @property
     def waiting_costly(self) -> list[bytes | None]:
         """The costly keys that wait for their turns, in no order."""

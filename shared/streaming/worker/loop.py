@@ -51,7 +51,8 @@ WAITING, WAITING_BYTES = 20_000, 64_000_000
 
 WAITING_EACH = WAITING // 2, 20, 1
 """The maximum number of waiting records of a run: while less than half of `WAITING` and `WAITING_BYTES` is used, while
-less than three quarters is used, and beyond. Further records are left in the log, for the sake of other runs."""
+less than three quarters is used, and beyond. Further records are left in the log, for the sake of other runs. Runs that
+are known to have no backlog have the second number at least."""
 
 READ_AGAIN = WAITING // 20
 """The minimum number of records that are read from the log together, unless a run has few waiting records."""
@@ -73,18 +74,22 @@ def most_waiting(turns: FairQueue[Received]) -> int:
 def next_reading(left: LeftRecords, turns: FairQueue[Received]) -> tuple[bytes, int, int] | None:
     """Return the run whose left records are to be read now, in O(runs with left records); None if there is none.
 
-    Also return how many records may be read: of each run, and of all runs together. The log is read in large parts, so
-    few reads take many records. While half of the queue is used, only runs with few waiting records are read, and none
-    while it is full: then no run could put in new records.
+    Also return how many records may be read: of each run, and of all runs together. Runs without a backlog come first.
+    The log is read in large parts, so few reads take many records. While half of the queue is used, only runs with few
+    waiting records are read. If more is used, only runs without any are read, and one record of each. So there is room
+    for new records.
     """
-    if not left or turns.full:
+    if not left:
         return None
-    fewest, waiting = min(left.keys, key=turns.count), len(turns)
-    most, (ample, few, _) = most_waiting(turns), WAITING_EACH
+    ample, few, one = WAITING_EACH
+    next_run = min(left.keys, key=lambda run: (left.count(run) + turns.count(run) > few, turns.count(run)))
+    if left.count(next_run) + turns.count(next_run) <= few:
+        return next_run, few, few
+    waiting, most = len(turns), most_waiting(turns)
     if most == ample and waiting + READ_AGAIN <= WAITING // 2:
-        return fewest, ample, WAITING // 2 - waiting
-    limit = min(few, most)
-    return (fewest, limit, READ_AGAIN) if turns.count(fewest) <= limit // 2 else None
+        return next_run, ample, WAITING // 2 - waiting
+    limit = one if most == one or waiting > 5 * WAITING // 8 else few
+    return (next_run, limit, READ_AGAIN) if turns.count(next_run) <= limit // 2 and not turns.full else None
 
 
 class WorkerLoop:
@@ -192,7 +197,9 @@ class WorkerLoop:
         """Return whether a record is to be left in the log."""
         if key in self._left:
             return self._left.is_behind(key, offset)
-        return self.turns.count(key) >= most_waiting(self.turns)
+        few = WAITING_EACH[1]
+        most = most_waiting(self.turns)
+        return self.turns.count(key) >= (max(few, most) if self.turns.is_quick(key) else most)
 
     def first_left(self, partition: int) -> int | None:
         """Return the lowest offset of the records that were left in the log of a partition; None if none was."""

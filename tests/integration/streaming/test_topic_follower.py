@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaError
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.stages.topics import DEAD_LETTERS, WALLTIME_ADJUSTMENTS
 from shadowtime.shared.streaming.kafka import clients as bus
-from shadowtime.shared.streaming.kafka import topic_admin
+from shadowtime.shared.streaming.kafka import topic_admin, topic_follower
 from shadowtime.shared.streaming.kafka.log_reader import LogReader, read_log
 from shadowtime.shared.streaming.kafka.topic_follower import KafkaFollower, TopicFollower, subscribe
 from shadowtime.shared.streaming.settings import Settings
@@ -98,6 +98,33 @@ def test_the_silence_of_kafka_is_known_until_it_answers(tmp_path: Path) -> None:
             await publish(settings, b"2")
             assert await next_values(follower, 1) == [b"2"]
             assert follower.silence == 0.0
+
+    with Kafka(tmp_path / "kafka") as kafka:
+        asyncio.run(go(kafka))
+
+
+def test_a_reading_ends_if_kafka_no_longer_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require(Kafka)
+    monkeypatch.setattr(topic_follower, "SILENT_SECONDS", 3.0)
+
+    async def go(kafka: Kafka) -> None:
+        settings = Settings(kafka_bootstrap=kafka.address)
+        await topic_admin.prepare_topics(settings)
+        await publish(settings, *[b"%d" % number + b"x" * 800_000 for number in range(8)])  # several fetches
+        reading, read = LogReader(settings), list[int]()
+
+        async def read_and_pause() -> None:
+            async for records in reading.parts(TOPIC, 0):
+                read.append(len(records))
+                pause(kafka)
+
+        try:
+            with pytest.raises(KafkaError, match="Kafka has not answered for 3 s"):
+                await asyncio.wait_for(read_and_pause(), PATIENCE)
+        finally:
+            resume(kafka)
+            await reading.stop()
+        assert 0 < sum(read) < 8
 
     with Kafka(tmp_path / "kafka") as kafka:
         asyncio.run(go(kafka))

@@ -118,3 +118,5 @@ def test_a_file_of_pools_is_measured_in_bytes(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("shadowtime.shared.accounting.machine_parts.MAX_SIZE", size - 1)
     with pytest.raises(TraceError, match=f"a file of pools has at most {size - 1} bytes; this one is larger"):
         read_parts(path)
+    with pytest.raises(TraceError, match="this one is larger"):
+        read_parts(Path("/dev/zero"))  # it has no size

@@ -99,9 +99,8 @@ class Handled:
         self.offsets.append(offset)
 
 
-def test_a_key_in_a_wrong_partition_takes_no_room_of_the_run_of_this_name() -> None:
-    """Such a record is no run's: it becomes a dead letter on a turn of such records, and these take no room either."""
-    settings = Settings()
+def receiving_loop(settings: Settings) -> tuple[WorkerLoop, Handled]:
+    """Return a loop that receives records and handles none, and its consumer."""
     consumer = Handled()
     loop = WorkerLoop(cast("Any", SimpleNamespace(consumer=consumer)), STAGES[0], settings, WorkerMetrics("a"))
     loop.worker = cast(
@@ -112,16 +111,41 @@ def test_a_key_in_a_wrong_partition_takes_no_room_of_the_run_of_this_name() -> N
             was_handled=lambda _: False,
         ),
     )
+    return loop, consumer
+
+
+def receive(loop: WorkerLoop, key: bytes, partition: int, count: int) -> None:
+    place = TopicPartition(STAGES[0].reads, partition)
+    for offset in range(count):
+        loop.receive(SimpleNamespace(key=key, value=b"{}", partition=partition, offset=offset, tp=place))
+
+
+def test_a_key_in_a_wrong_partition_takes_no_room_of_the_run_of_this_name() -> None:
+    """Such a record is no run's: it becomes a dead letter on a turn of such records, and these take no room either."""
+    settings = Settings()
+    loop, consumer = receiving_loop(settings)
     right = clients.partition_of("kth", settings.partitions)
     for partition in (right, (right + 1) % settings.partitions):
-        place = TopicPartition(STAGES[0].reads, partition)
-        for offset in range(WAITING_EACH[0] + 5):
-            loop.receive(SimpleNamespace(key=b"kth", value=b"{}", partition=partition, offset=offset, tp=place))
+        receive(loop, b"kth", partition, WAITING_EACH[0] + 5)
     others = loop.turns.count(NO_RUN % ((right + 1) % settings.partitions))
     assert loop.turns.count(b"kth") == WAITING_EACH[0]
     assert others == WAITING_EACH[1]  # half of the room is taken by then
     assert loop.left == 5 + WAITING_EACH[0] + 5 - others
     assert len(consumer.offsets) == loop.left
+
+
+def test_a_run_without_a_backlog_has_room_while_others_fill_the_queue() -> None:
+    settings = Settings()
+    loop, _ = receiving_loop(settings)
+    loop.turns.put(b"quick", cast("Any", 0), 1)
+    loop.turns.take(1, 1)
+    loop.turns.charge(b"quick", 0.001, 0.001, 0.001)
+    for number in range(3 * WAITING // 4):
+        loop.turns.put(b"busy", cast("Any", number), 1)
+    _, few, one = WAITING_EACH
+    for key, room in ((b"new", one), (b"quick", few)):
+        receive(loop, key, clients.partition_of(key.decode(), settings.partitions), few + 1)
+        assert loop.turns.count(key) == room
 
 
 def test_the_log_is_read_again_in_large_parts() -> None:
@@ -135,15 +159,19 @@ def test_the_log_is_read_again_in_large_parts() -> None:
     for number in range(READ_AGAIN):
         turns.put(b"busy", number, 1)
         assert next_reading(left, turns) is None  # a part of the log would be read for few records
-    left.add(b"idle", 0, 1, 6)
+    for offset in range(6, 7 + few):
+        left.add(b"idle", 0, 1, offset)
     assert next_reading(left, turns) == (b"idle", few, READ_AGAIN)
     for number in range(few // 2 + 1):
         turns.put(b"idle", number, 1)
     assert next_reading(left, turns) is None
-    left.add(b"none waits", 0, 1, 7)
-    for number in range(WAITING // 4):
+    for offset in range(100, 101 + few):
+        left.add(b"none waits", 0, 1, offset)
+    for number in range(WAITING // 8):
         turns.put(b"busy", number, 1)
     assert next_reading(left, turns) == (b"none waits", 1, READ_AGAIN)
-    for number in range(WAITING // 4):
+    for number in range(3 * WAITING // 8):
         turns.put(b"busy", number, 1)
     assert next_reading(left, turns) is None  # the queue is full
+    left.add(b"quick", 0, 1, 999)
+    assert next_reading(left, turns) == (b"quick", few, few)

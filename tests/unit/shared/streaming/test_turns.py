@@ -397,6 +397,7 @@ def test_items_that_are_not_in_the_queue_yet_belong_to_the_backlog() -> None:
     clock.now += 0.001
     turns.charge(b"few", 0.001, 0.0001, 0.0001)
     assert (turns.pause() or 0.0) > 0.0  # "many" waits
+    assert [turns.is_quick(key) for key in (b"few", b"many", b"new")] == [True, False, False]
 
 
 def test_keys_with_and_without_a_backlog_are_not_handled_together() -> None:
