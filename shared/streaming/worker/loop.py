@@ -232,7 +232,7 @@ class WorkerLoop:
         if tp not in self._consumer.assignment():
             self._left.drop(part.partition)
             return
-        taken = LeftReader(self._left, part, limit, limit_of_all)
+        taken = LeftReader(self._left, key, limit, limit_of_all)
         try:
             async with aclosing(worker.read_again(part.partition, part.first, stop)) as log_parts:
                 async for records in log_parts:
@@ -241,7 +241,7 @@ class WorkerLoop:
                         if (epoch := taken.epoch_of(own, record.offset)) is not None:
                             self._consumer.await_handling(tp, record.offset)
                             self._put(worker, own, Received(record, epoch, time.monotonic()))
-                    if taken.enough(key):
+                    if taken.enough:
                         return
         except BusError as error:
             log.warning("%s: %s; trying again", self.stage.name, error)

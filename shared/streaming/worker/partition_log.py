@@ -219,17 +219,21 @@ class LeftReader:
 
     Parameters
     ----------
-    part
-        The records at which the reading begins.
+    key
+        The run for which the log is read, from its next part on.
     limit, limit_of_all
-        The maximum numbers of records that are taken: of a run, and of all runs.
+        The maximum numbers of records that are taken: of a run, and of all runs. Of `key`, at least one record is taken
+        besides, and all of them if there are no more than `limit`.
     """
 
-    def __init__(self, left: LeftRecords, part: LeftPart, limit: int, limit_of_all: int) -> None:
-        self._left = left
+    def __init__(self, left: LeftRecords, key: bytes, limit: int, limit_of_all: int) -> None:
+        part = left.next_part(key)
+        self._left, self._key = left, key
         self._partition, self._start = part.partition, part.first
         self._remaining: defaultdict[bytes, int] = defaultdict(lambda: limit)
         self._remaining_of_all = limit_of_all
+        self._due = limit if left.count(key) <= limit else 1
+        """The number of records of `key` that are taken, even if those of other runs have used up the limit."""
 
     def epoch_of(self, key: bytes, offset: int) -> int | None:
         """Take a record if it may be taken, and return the number of its stretch; else return None."""
@@ -238,14 +242,18 @@ class LeftReader:
         part = self._left.next_part(key)
         if not part.spans(self._partition, offset):
             return None
-        if part.first < self._start or not self._remaining_of_all:
+        due = key == self._key and self._due > 0
+        if part.first < self._start or not (self._remaining_of_all > 0 or due):
             self._remaining[key] = 0  # earlier records of the run are not read, so later ones must not be
             return None
         self._left.read(key, offset + 1, 1)
         self._remaining[key] -= 1
         self._remaining_of_all -= 1
+        self._due -= key == self._key
         return part.epoch
 
-    def enough(self, key: bytes) -> bool:
-        """Return whether nothing more is taken of a run."""
-        return not self._remaining[key] or not self._remaining_of_all or key not in self._left
+    @property
+    def enough(self) -> bool:
+        """Whether enough was taken."""
+        used_up = self._remaining_of_all <= 0 and self._due <= 0
+        return used_up or not self._remaining[self._key] or self._key not in self._left

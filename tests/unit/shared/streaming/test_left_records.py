@@ -79,12 +79,14 @@ def test_readings_take_the_records_of_each_run_in_order_and_none_twice(keys: lis
             break
         chosen = left.keys[0]
         part = left.next_part(chosen)
-        reader, before = LeftReader(left, part, most, all_), len(left)
+        before, own = len(left), left.count(chosen)
+        reader = LeftReader(left, chosen, most, all_)
         for offset in range(part.first, part.last + 1):
             if reader.epoch_of(keys[offset], offset) == 7:
                 taken[keys[offset]].append(offset)
-        assert reader.enough(chosen)
-        assert 1 <= before - len(left) <= all_
+        assert reader.enough
+        assert before - len(left) <= all_ + (own if own <= most else 1)
+        assert left.count(chosen) == 0 if own <= most else left.count(chosen) < own  # whatever others have in between
     assert not left
     assert taken == {key: [at for at, each in enumerate(keys) if each == key] for key in keys}
 
