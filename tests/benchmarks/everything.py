@@ -8,6 +8,7 @@ those of the pipeline in one process, byte for byte, and no worker may end but b
 import asyncio
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -50,6 +51,9 @@ WORKER_EVERY, KAFKA_EVERY, REDIS_EVERY = 45.0, 420.0, 300.0
 
 ROUND_SECONDS = 1_200.0
 """Seconds that ten replays may take."""
+
+KEPT = Path(tempfile.gettempdir(), "everything-that-differs")
+"""Folder for the decisions of a replay that differ, and for the output of all replays."""
 
 
 async def again(work: Callable[[], Awaitable[None]]) -> None:
@@ -176,7 +180,10 @@ class Rounds:
                 del left[name]
                 took.append(time.monotonic() - began)
                 if process.returncode != 0 or paths[name].read_bytes() != self._expected[name]:
-                    self.differ.append(f"{name} of round {self._number}")
+                    self.differ.append(f"{name} of round {self._number}, which ended with status {process.returncode}")
+                    KEPT.mkdir(exist_ok=True)
+                    for path in (paths[name], *folder.glob("replay-*.log")):
+                        shutil.copy(path, KEPT)
             if time.monotonic() - began > ROUND_SECONDS:
                 self.differ += [f"{name} of round {self._number} did not end" for name in left]
                 for process in left.values():
