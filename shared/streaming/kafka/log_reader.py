@@ -30,7 +30,8 @@ class LogReader:
     ) -> AsyncIterator[Sequence[Any]]:
         """Yield the records from offset `start` up to `stop` (the present end if None), up to `PART` at a time.
 
-        Raise `KafkaError` if Kafka cannot deliver them, or has not answered for `SILENT_SECONDS`.
+        Raise `KafkaError` if Kafka cannot deliver them, and `KafkaTimeoutError` if it has not answered for
+        `SILENT_SECONDS`.
         """
         consumer, tp = await self._connected(), TopicPartition(topic, partition)
         first = (await consumer.beginning_offsets([tp]))[tp]

@@ -30,8 +30,9 @@ def install(root: Path, *options: str, home: Path | None = None) -> subprocess.C
     for name in ("shadowtime", "python"):
         if not (prefix / "bin" / name).exists():
             (prefix / "bin" / name).symlink_to("/bin/true")
-    words = ["--user", USER, "--prefix", str(prefix), "--kafka-home", str(home or kafka), "--root", str(root), *options]
-    command = [sys.executable, "-m", "shadowtime", "install-units", *words]
+    usual = {"--user": USER, "--prefix": prefix, "--kafka-home": home or kafka, "--root": root}
+    words = [str(word) for name, value in usual.items() if name not in options for word in (name, value)]
+    command = [sys.executable, "-m", "shadowtime", "install-units", *words, *options]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
