@@ -20,7 +20,13 @@ from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state import RedisStore, connect
 from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
 from shadowtime.shared.streaming.worker.fair_queue import NEW_KEYS, TURN_SECONDS, FairQueue
-from shadowtime.shared.streaming.worker.partition_log import MAX_KEY_LENGTH, LeftReader, LeftRecords, name_of
+from shadowtime.shared.streaming.worker.partition_log import (
+    MAX_KEY_LENGTH,
+    LeftReader,
+    LeftRecords,
+    Reading,
+    name_of,
+)
 from shadowtime.shared.streaming.worker.slices import SLICE_BYTES, Effort
 from shadowtime.shared.streaming.worker.stage_worker import Received, StageWorker
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitExceeded
@@ -57,6 +63,9 @@ are known to have no backlog have the second number at least."""
 READ_AGAIN = WAITING // 20
 """The minimum number of records that are read from the log together, unless a run has few waiting records."""
 
+SHORT_BACKLOG = 100
+"""The maximum number of left records of a run with a short backlog."""
+
 NO_RUN = b"\xff%d"
 """The key under which the records of a partition wait that no run can have. No name of a run has such a key."""
 
@@ -71,25 +80,24 @@ def most_waiting(turns: FairQueue[Received]) -> int:
     return ample if taken < 0.5 else few if taken < 0.75 else one
 
 
-def next_reading(left: LeftRecords, turns: FairQueue[Received]) -> tuple[bytes, int, int] | None:
-    """Return the run whose left records are to be read now, in O(runs with left records); None if there is none.
+def next_reading(left: LeftRecords, turns: FairQueue[Received]) -> Reading | None:
+    """Return the next reading of left records, in O(runs with left records); None if nothing is to be read now.
 
-    Also return how many records may be read: of each run, and of all runs together. Runs without a backlog come first.
-    The log is read in large parts, so few reads take many records. While half of the queue is used, only runs with few
-    waiting records are read. If more is used, only runs without any are read, and one record of each. So there is room
-    for new records.
+    Runs with a short backlog come first. The log is read in large parts, so few readings take many records. While half
+    of the queue is used, only runs with few waiting records are read. If more is used, only runs without any are read,
+    and one record of each. So there is room for new records.
     """
     if not left:
         return None
     ample, few, one = WAITING_EACH
-    next_run = min(left.keys, key=lambda run: (left.count(run) + turns.count(run) > few, turns.count(run)))
-    if left.count(next_run) + turns.count(next_run) <= few:
-        return next_run, few, few
-    waiting, most = len(turns), most_waiting(turns)
+    short = [run for run in left.keys if turns.count(run) <= few // 2 and left.count(run) <= SHORT_BACKLOG]
+    if short:
+        return Reading(min(short, key=turns.count), few, few, few)
+    key, waiting, most = min(left.keys, key=turns.count), len(turns), most_waiting(turns)
     if most == ample and waiting + READ_AGAIN <= WAITING // 2:
-        return next_run, ample, WAITING // 2 - waiting
+        return Reading(key, one, ample, WAITING // 2 - waiting)
     limit = one if most == one or waiting > 5 * WAITING // 8 else few
-    return (next_run, limit, READ_AGAIN) if turns.count(next_run) <= limit // 2 and not turns.full else None
+    return Reading(key, one, limit, READ_AGAIN) if turns.count(key) <= limit // 2 and not turns.full else None
 
 
 class WorkerLoop:
@@ -215,24 +223,25 @@ class WorkerLoop:
         if (readable := self._readable) is not None:
             if self._reading is not None:
                 self._reading.result()
-            self._reading = asyncio.create_task(self._read_left_of(worker, *readable))
+            self._reading = asyncio.create_task(self._read_left_of(worker, readable))
 
     @property
-    def _readable(self) -> tuple[bytes, int, int] | None:
+    def _readable(self) -> Reading | None:
         reading = self._reading is not None and not self._reading.done()
         return None if reading else next_reading(self._left, self.turns)
 
-    async def _read_left_of(self, worker: StageWorker, key: bytes, limit: int, limit_of_all: int) -> None:
+    async def _read_left_of(self, worker: StageWorker, reading: Reading) -> None:
         """Read the log from the left records of a run on, until the run has enough records that wait.
 
         Left records of other runs on the way go into the queue, too: else each of many runs would read the same part.
         """
+        key = reading.key
         part = self._left.next_part(key)
         tp, stop = TP(self.stage.reads, part.partition), part.last + 1
         if tp not in self._consumer.assignment():
             self._left.drop(part.partition)
             return
-        taken = LeftReader(self._left, key, limit, limit_of_all)
+        taken = LeftReader(self._left, reading)
         try:
             async with aclosing(worker.read_again(part.partition, part.first, stop)) as log_parts:
                 async for records in log_parts:

@@ -214,26 +214,27 @@ class LeftRecords:
         )
 
 
+class Reading(NamedTuple):
+    """A reading of the log for a run whose records were left in it, together with records of other runs on the way."""
+
+    key: bytes
+    own: int
+    """The number of records of the run that are read, as far as there are any, however many others lie in between."""
+    limit: int
+    limit_of_all: int
+    """The maximum numbers of records that are taken: of each run, and of all runs."""
+
+
 class LeftReader:
-    """Decides which left records are taken while a log is read once. The records of each run are taken in order.
+    """Decides which left records are taken while a log is read once. The records of each run are taken in order."""
 
-    Parameters
-    ----------
-    key
-        The run for which the log is read, from its next part on.
-    limit, limit_of_all
-        The maximum numbers of records that are taken: of a run, and of all runs. Of `key`, at least one record is taken
-        besides, and all of them if there are no more than `limit`.
-    """
-
-    def __init__(self, left: LeftRecords, key: bytes, limit: int, limit_of_all: int) -> None:
-        part = left.next_part(key)
-        self._left, self._key = left, key
+    def __init__(self, left: LeftRecords, reading: Reading) -> None:
+        part = left.next_part(reading.key)
+        self._left, self._key = left, reading.key
         self._partition, self._start = part.partition, part.first
-        self._remaining: defaultdict[bytes, int] = defaultdict(lambda: limit)
-        self._remaining_of_all = limit_of_all
-        self._due = limit if left.count(key) <= limit else 1
-        """The number of records of `key` that are taken, even if those of other runs have used up the limit."""
+        self._remaining: defaultdict[bytes, int] = defaultdict(lambda: reading.limit)
+        self._remaining_of_all = reading.limit_of_all
+        self._due = reading.own
 
     def epoch_of(self, key: bytes, offset: int) -> int | None:
         """Take a record if it may be taken, and return the number of its stretch; else return None."""

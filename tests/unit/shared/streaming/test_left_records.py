@@ -12,8 +12,16 @@ from shadowtime.shared.streaming.kafka import clients
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.worker.context import WorkerMetrics
 from shadowtime.shared.streaming.worker.fair_queue import FairQueue
-from shadowtime.shared.streaming.worker.loop import NO_RUN, READ_AGAIN, WAITING, WAITING_EACH, WorkerLoop, next_reading
-from shadowtime.shared.streaming.worker.partition_log import LeftReader, LeftRecords
+from shadowtime.shared.streaming.worker.loop import (
+    NO_RUN,
+    READ_AGAIN,
+    SHORT_BACKLOG,
+    WAITING,
+    WAITING_EACH,
+    WorkerLoop,
+    next_reading,
+)
+from shadowtime.shared.streaming.worker.partition_log import LeftReader, LeftRecords, Reading
 
 STEPS = st.lists(
     st.one_of(
@@ -80,12 +88,13 @@ def test_readings_take_the_records_of_each_run_in_order_and_none_twice(keys: lis
         chosen = left.keys[0]
         part = left.next_part(chosen)
         before, own = len(left), left.count(chosen)
-        reader = LeftReader(left, chosen, most, all_)
+        due = most if own <= most else 1
+        reader = LeftReader(left, Reading(chosen, due, most, all_))
         for offset in range(part.first, part.last + 1):
             if reader.epoch_of(keys[offset], offset) == 7:
                 taken[keys[offset]].append(offset)
         assert reader.enough
-        assert before - len(left) <= all_ + (own if own <= most else 1)
+        assert before - len(left) <= all_ + due
         assert left.count(chosen) == 0 if own <= most else left.count(chosen) < own  # whatever others have in between
     assert not left
     assert taken == {key: [at for at, each in enumerate(keys) if each == key] for key in keys}
@@ -153,27 +162,32 @@ def test_a_run_without_a_backlog_has_room_while_others_fill_the_queue() -> None:
 def test_the_log_is_read_again_in_large_parts() -> None:
     """Records are read while there is room for many, or for a run with few waiting records, together with others'."""
     left, turns = LeftRecords(), FairQueue[Any](WAITING, WAITING)
-    ample, few, _ = WAITING_EACH
-    for number in range(ample - READ_AGAIN):
-        turns.put(b"busy", number, 1)
-    left.add(b"busy", 0, 1, 5)
-    assert next_reading(left, turns) == (b"busy", ample, READ_AGAIN)
-    for number in range(READ_AGAIN):
-        turns.put(b"busy", number, 1)
-        assert next_reading(left, turns) is None  # a part of the log would be read for few records
-    for offset in range(6, 7 + few):
-        left.add(b"idle", 0, 1, offset)
-    assert next_reading(left, turns) == (b"idle", few, READ_AGAIN)
-    for number in range(few // 2 + 1):
-        turns.put(b"idle", number, 1)
+    ample, few, one = WAITING_EACH
+
+    def put(key: bytes, count: int) -> None:
+        for number in range(count):
+            turns.put(key, number, 1)
+
+    def leave(key: bytes, count: int) -> None:
+        for offset in range(count):
+            left.add(key, 0, 1, offset)
+
+    put(b"busy", ample - READ_AGAIN)
+    leave(b"busy", SHORT_BACKLOG + 1)
+    assert next_reading(left, turns) == Reading(b"busy", one, ample, READ_AGAIN)
+    put(b"busy", 1)
+    assert next_reading(left, turns) is None  # a part of the log would be read for few records
+    put(b"busy", READ_AGAIN)
+    leave(b"idle", SHORT_BACKLOG + 1)
+    assert next_reading(left, turns) == Reading(b"idle", one, few, READ_AGAIN)
+    put(b"idle", few // 2 + 1)
     assert next_reading(left, turns) is None
-    for offset in range(100, 101 + few):
-        left.add(b"none waits", 0, 1, offset)
-    for number in range(WAITING // 8):
-        turns.put(b"busy", number, 1)
-    assert next_reading(left, turns) == (b"none waits", 1, READ_AGAIN)
-    for number in range(3 * WAITING // 8):
-        turns.put(b"busy", number, 1)
+    leave(b"none waits", SHORT_BACKLOG + 1)
+    put(b"busy", WAITING // 8)
+    assert next_reading(left, turns) == Reading(b"none waits", one, one, READ_AGAIN)
+    put(b"busy", 3 * WAITING // 8)
     assert next_reading(left, turns) is None  # the queue is full
-    left.add(b"quick", 0, 1, 999)
-    assert next_reading(left, turns) == (b"quick", few, few)
+    leave(b"short", SHORT_BACKLOG)
+    assert next_reading(left, turns) == Reading(b"short", few, few, few)
+    put(b"short", few // 2 + 1)
+    assert next_reading(left, turns) is None
