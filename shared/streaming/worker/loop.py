@@ -24,7 +24,7 @@ from shadowtime.shared.streaming.worker.partition_log import (
     MAX_KEY_LENGTH,
     LeftReader,
     LeftRecords,
-    Reading,
+    LogReading,
     name_of,
 )
 from shadowtime.shared.streaming.worker.slices import SLICE_BYTES, Effort
@@ -80,7 +80,7 @@ def most_waiting(turns: FairQueue[Received]) -> int:
     return ample if taken < 0.5 else few if taken < 0.75 else one
 
 
-def next_reading(left: LeftRecords, turns: FairQueue[Received]) -> Reading | None:
+def next_reading(left: LeftRecords, turns: FairQueue[Received]) -> LogReading | None:
     """Return the next reading of left records, in O(runs with left records); None if nothing is to be read now.
 
     Runs with a short backlog come first. The log is read in large parts, so few readings take many records. While half
@@ -92,12 +92,12 @@ def next_reading(left: LeftRecords, turns: FairQueue[Received]) -> Reading | Non
     ample, few, one = WAITING_EACH
     short = [run for run in left.keys if turns.count(run) <= few // 2 and left.count(run) <= SHORT_BACKLOG]
     if short:
-        return Reading(min(short, key=turns.count), few, few, few)
+        return LogReading(min(short, key=turns.count), few, few, few)
     key, waiting, most = min(left.keys, key=turns.count), len(turns), most_waiting(turns)
     if most == ample and waiting + READ_AGAIN <= WAITING // 2:
-        return Reading(key, one, ample, WAITING // 2 - waiting)
+        return LogReading(key, one, ample, WAITING // 2 - waiting)
     limit = one if most == one or waiting > 5 * WAITING // 8 else few
-    return Reading(key, one, limit, READ_AGAIN) if turns.count(key) <= limit // 2 and not turns.full else None
+    return LogReading(key, one, limit, READ_AGAIN) if turns.count(key) <= limit // 2 and not turns.full else None
 
 
 class WorkerLoop:
@@ -226,11 +226,11 @@ class WorkerLoop:
             self._reading = asyncio.create_task(self._read_left_of(worker, readable))
 
     @property
-    def _readable(self) -> Reading | None:
+    def _readable(self) -> LogReading | None:
         reading = self._reading is not None and not self._reading.done()
         return None if reading else next_reading(self._left, self.turns)
 
-    async def _read_left_of(self, worker: StageWorker, reading: Reading) -> None:
+    async def _read_left_of(self, worker: StageWorker, reading: LogReading) -> None:
         """Read the log from the left records of a run on, until the run has enough records that wait.
 
         Left records of other runs on the way go into the queue, too: else each of many runs would read the same part.

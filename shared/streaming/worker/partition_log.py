@@ -214,7 +214,7 @@ class LeftRecords:
         )
 
 
-class Reading(NamedTuple):
+class LogReading(NamedTuple):
     """A reading of the log for a run whose records were left in it, together with records of other runs on the way."""
 
     key: bytes
@@ -228,7 +228,7 @@ class Reading(NamedTuple):
 class LeftReader:
     """Decides which left records are taken while a log is read once. The records of each run are taken in order."""
 
-    def __init__(self, left: LeftRecords, reading: Reading) -> None:
+    def __init__(self, left: LeftRecords, reading: LogReading) -> None:
         part = left.next_part(reading.key)
         self._left, self._key = left, reading.key
         self._partition, self._start = part.partition, part.first

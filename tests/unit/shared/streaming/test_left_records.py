@@ -21,7 +21,7 @@ from shadowtime.shared.streaming.worker.loop import (
     WorkerLoop,
     next_reading,
 )
-from shadowtime.shared.streaming.worker.partition_log import LeftReader, LeftRecords, Reading
+from shadowtime.shared.streaming.worker.partition_log import LeftReader, LeftRecords, LogReading
 
 STEPS = st.lists(
     st.one_of(
@@ -89,7 +89,7 @@ def test_readings_take_the_records_of_each_run_in_order_and_none_twice(keys: lis
         part = left.next_part(chosen)
         before, own = len(left), left.count(chosen)
         due = most if own <= most else 1
-        reader = LeftReader(left, Reading(chosen, due, most, all_))
+        reader = LeftReader(left, LogReading(chosen, due, most, all_))
         for offset in range(part.first, part.last + 1):
             if reader.epoch_of(keys[offset], offset) == 7:
                 taken[keys[offset]].append(offset)
@@ -174,20 +174,20 @@ def test_the_log_is_read_again_in_large_parts() -> None:
 
     put(b"busy", ample - READ_AGAIN)
     leave(b"busy", SHORT_BACKLOG + 1)
-    assert next_reading(left, turns) == Reading(b"busy", one, ample, READ_AGAIN)
+    assert next_reading(left, turns) == LogReading(b"busy", one, ample, READ_AGAIN)
     put(b"busy", 1)
     assert next_reading(left, turns) is None  # a part of the log would be read for few records
     put(b"busy", READ_AGAIN)
     leave(b"idle", SHORT_BACKLOG + 1)
-    assert next_reading(left, turns) == Reading(b"idle", one, few, READ_AGAIN)
+    assert next_reading(left, turns) == LogReading(b"idle", one, few, READ_AGAIN)
     put(b"idle", few // 2 + 1)
     assert next_reading(left, turns) is None
     leave(b"none waits", SHORT_BACKLOG + 1)
     put(b"busy", WAITING // 8)
-    assert next_reading(left, turns) == Reading(b"none waits", one, one, READ_AGAIN)
+    assert next_reading(left, turns) == LogReading(b"none waits", one, one, READ_AGAIN)
     put(b"busy", 3 * WAITING // 8)
     assert next_reading(left, turns) is None  # the queue is full
     leave(b"short", SHORT_BACKLOG)
-    assert next_reading(left, turns) == Reading(b"short", few, few, few)
+    assert next_reading(left, turns) == LogReading(b"short", few, few, few)
     put(b"short", few // 2 + 1)
     assert next_reading(left, turns) is None

@@ -385,7 +385,7 @@ def test_a_few_waiting_items_are_no_backlog() -> None:
 
 def test_items_that_are_not_in_the_queue_yet_belong_to_the_backlog() -> None:
     clock = Clock()
-    turns = FairQueue[int](1_000, 1_000, clock)
+    turns = FairQueue[int](1_000, 1_000, clock, lambda: 3.0)
     for key in (b"few", b"many"):
         turns.put(key, 0, 1)
         turns.put(key, 1, 1)
