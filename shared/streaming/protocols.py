@@ -196,6 +196,14 @@ class StateStore(Protocol):
         """Store the identity of the log of a partition."""
         ...
 
+    async def unhandled_of(self, partition: int) -> bytes | None:
+        """Return what was stored of the unhandled records of a partition; None if there is nothing of this stage."""
+        ...
+
+    async def set_unhandled(self, partition: int, content: bytes) -> None:
+        """Store the unhandled records of a partition."""
+        ...
+
     async def load(self, run: str) -> RunState | None:
         """Return the stored state of a run; None if there is none.
 

@@ -29,6 +29,7 @@ class MemoryStore:
         self.kept: dict[str, _Kept] = {}
         self.begun: dict[str, int] = {}
         self.logs: dict[int, str] = {}
+        self.unhandled: dict[int, bytes] = {}
         self._fails = fails
 
     def image(self) -> dict[str, _Kept]:
@@ -72,6 +73,12 @@ class MemoryStore:
 
     async def set_log(self, partition: int, identity: str) -> None:
         self.logs[partition] = identity
+
+    async def unhandled_of(self, partition: int) -> bytes | None:
+        return self.unhandled.get(partition)
+
+    async def set_unhandled(self, partition: int, content: bytes) -> None:
+        self.unhandled[partition] = content
 
     async def attempt(self, run: str, below: int | None = None) -> int | None:
         if self._fails():

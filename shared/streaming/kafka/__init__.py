@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from shadowtime.shared.streaming.kafka.clients import partition_of
     from shadowtime.shared.streaming.kafka.log_reader import LogReader, read_log
     from shadowtime.shared.streaming.kafka.offset_commits import deliver_batches
+    from shadowtime.shared.streaming.kafka.partition_log import MAX_KEY_LENGTH, PartitionLog, name_of
     from shadowtime.shared.streaming.kafka.record_batches import UnreadableReason, UnsupportedReason
     from shadowtime.shared.streaming.kafka.shared_clients import PartitionFeed, RunClients, released, shared
     from shadowtime.shared.streaming.kafka.stage_stream import KafkaStream

@@ -49,6 +49,8 @@ class BatchConsumer(driver.Consumer):
         """The offsets of the records that were handed over and are not handled yet, in order, by partition."""
         self._next: dict[Any, int] = {}
         """The offset behind the last record that was handed over, by partition."""
+        self._again: defaultdict[Any, set[int]] = defaultdict(set)
+        """The offsets of the records that are read again and are not handled yet, by partition."""
 
     async def getmany(self, timeout: float) -> AsyncIterator[Any]:
         """Fetch records and hand them over. Records that arrive during a rebalance are fetched again."""
@@ -83,19 +85,32 @@ class BatchConsumer(driver.Consumer):
             if read is not None and offset < read:
                 self.receiver.went_back(tp.partition, read)
                 continue
-            self.await_handling(tp, offset)
+            self._unhandled[tp][offset] = None
             self._next[tp] = offset + 1
             self.receiver.receive(self._to_message(tp, record))
             self._read_offset[tp] = offset
 
-    def await_handling(self, tp: Any, offset: int) -> None:
-        """Register a record to be handled. No offset behind it may be committed before `handled`."""
-        self._unhandled[tp][offset] = None
+    def read_again(self, tp: Any, offset: int) -> None:
+        """Register a record that was left in the log, and is to be handled now.
+
+        No offset behind it may be committed before `handled`.
+        """
+        self._again[tp].add(offset)
 
     def handled(self, tp: Any, offset: int) -> None:
         """Register that a record was handled, or that its receiver has left it in the log."""
         self._unhandled[tp].pop(offset, None)
+        self._again[tp].discard(offset)
         self._n_acked += 1
+
+    def committed(self, tp: Any) -> int | None:
+        """Return the committed offset of a partition; None if none is known."""
+        offset: int | None = self._committed_offset[tp]
+        return offset
+
+    def stop_of(self, tp: Any) -> int | None:
+        """Return the offset behind the last record that was handed over; None if none was."""
+        return self._next.get(tp)
 
     def _filter_tps_with_pending_acks(self, topics: Any = None) -> Iterator[Any]:
         return (tp for tp in self._next if topics is None or tp in topics or tp.topic in topics)
@@ -107,7 +122,7 @@ class BatchConsumer(driver.Consumer):
     def _first_unhandled(self, tp: Any) -> int:
         unhandled, left = self._unhandled[tp], self.receiver.first_left(tp.partition)
         first = next(iter(unhandled)) if unhandled else self._next[tp]
-        return first if left is None else min(first, left)
+        return min([first, *self._again[tp], *([] if left is None else [left])])
 
     async def on_partitions_revoked(self, revoked: Any) -> None:
         """Forget the records of partitions that this worker no longer owns."""
@@ -117,7 +132,13 @@ class BatchConsumer(driver.Consumer):
     def _forget(self, tps: Iterable[Any]) -> None:
         for tp in tps:
             self._unhandled.pop(tp, None)
+            self._again.pop(tp, None)
             self._next.pop(tp, None)
+
+    async def go_on(self, tp: Any, offset: int) -> None:
+        """Hand over a partition from an offset on. Its receiver knows which records before it are not handled."""
+        self._next[tp] = offset
+        await self.seek(tp, offset)
 
     async def begin_again(self, tp: Any) -> None:
         """Read a partition from its beginning, and forget all positions in it: another log has taken its place."""

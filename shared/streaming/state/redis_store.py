@@ -46,7 +46,7 @@ from shadowtime.shared.errors import FencedError, StateAltered, StoreError, reas
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.streaming.protocols import RunState, RunSummary, Transaction
 from shadowtime.shared.streaming.state.redis_client import Client
-from shadowtime.shared.streaming.state.seals import Contents, Sealer
+from shadowtime.shared.streaming.state.seals import SEAL_BYTES, Contents, Sealer
 
 log = logging.getLogger("shadowtime.store")
 
@@ -189,11 +189,29 @@ class RedisStore:
 
     async def set_log(self, partition: int, identity: str) -> None:
         """Store the identity of the log of a partition."""
-        key = self._key("all", "logs")
+        await self._set_of_all("logs", partition, identity.encode())
+
+    async def unhandled_of(self, partition: int) -> bytes | None:
+        """Return what was stored of the unhandled records of a partition, in O(its bytes); None if it was altered."""
         try:
-            await self._ask(self._client.hset(key, str(partition), identity))
+            stored = await self._ask(self._client.hget(self._key("all", "unhandled"), str(partition)))
         except StateAltered:
-            await self._at_once(("DEL", key), ("HSET", key, str(partition), identity))
+            return None
+        seal, content = (stored or b"")[:SEAL_BYTES], (stored or b"")[SEAL_BYTES:]
+        return content if seal == self._sealer.seal_of(content, "unhandled", partition) else None
+
+    async def set_unhandled(self, partition: int, content: bytes) -> None:
+        """Store the unhandled records of a partition, with a seal. O(bytes)."""
+        seal = self._sealer.seal_of(content, "unhandled", partition)
+        await self._set_of_all("unhandled", partition, seal + content)
+
+    async def _set_of_all(self, part: str, partition: int, value: bytes) -> None:
+        """Store a value of a partition that belongs to no single run."""
+        key = self._key("all", part)
+        try:
+            await self._ask(self._client.hset(key, str(partition), value))
+        except StateAltered:
+            await self._at_once(("DEL", key), ("HSET", key, str(partition), value))
 
     async def load(self, run: str) -> RunState | None:
         """Return the stored state of a run, in O(its bytes); None if there is none.

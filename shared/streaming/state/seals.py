@@ -21,6 +21,9 @@ wait for milliseconds until it is its turn again."""
 LARGE = 100_000
 """Bytes from which on the computation takes so long that other threads should run meanwhile."""
 
+SEAL_BYTES = 16
+"""The length of a seal in bytes."""
+
 
 class Contents:
     """The running digests of a run's stored contents: of its snapshot and journal, and of its outbox."""
@@ -83,5 +86,9 @@ class Sealer:
     def seal(self, run: str, saved: RunState | Transaction, contents: Contents) -> bytes:
         """Return the seal of a run with these contents. The contents in `saved` itself are ignored."""
         place = (saved.sequence, saved.offset, saved.partition, saved.log)
-        header = repr((self._stage, run, place, saved.quarantined, saved.catching_up))
-        return blake2b(header.encode() + contents.digest(), key=self._key, digest_size=16).digest()
+        return self.seal_of(contents.digest(), run, place, saved.quarantined, saved.catching_up)
+
+    def seal_of(self, content: bytes, *name: object) -> bytes:
+        """Return the seal of a content with this name; each part of the name has a constant `repr`."""
+        header = repr((self._stage, *name))
+        return blake2b(header.encode() + content, key=self._key, digest_size=SEAL_BYTES).digest()

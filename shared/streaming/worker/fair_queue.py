@@ -269,6 +269,11 @@ class FairQueue(Generic[Item]):
         """Return the number of items of a key that wait."""
         return len(self._waiting.get(key, ()))
 
+    @property
+    def items(self) -> Iterator[Item]:
+        """All waiting items, by key."""
+        return (item for waiting in self._waiting.values() for item, _ in waiting)
+
     def heads(self) -> list[Item]:
         """Return the first waiting item of each key that is not costly, in O(keys)."""
         return [waiting[0][0] for key, waiting in self._waiting.items() if waiting and not self.is_costly(key)]

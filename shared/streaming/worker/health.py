@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from shadowtime.shared.streaming.worker.partition_log import name_of
+from shadowtime.shared.streaming.kafka import name_of
 
 if TYPE_CHECKING:  # other processes show these pages, too, and need no faust
     from shadowtime.shared.streaming.worker.loop import WorkerLoop

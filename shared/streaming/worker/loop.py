@@ -5,6 +5,7 @@ import gc
 import logging
 import os
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
@@ -14,19 +15,13 @@ from faust.types import TP
 
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.stages import Stage, described
-from shadowtime.shared.streaming.kafka import KafkaStream, clients, topic_admin
+from shadowtime.shared.streaming.kafka import MAX_KEY_LENGTH, KafkaStream, clients, name_of, topic_admin
 from shadowtime.shared.streaming.protocols import Record
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state import RedisStore, connect
 from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
 from shadowtime.shared.streaming.worker.fair_queue import NEW_KEYS, TURN_SECONDS, FairQueue
-from shadowtime.shared.streaming.worker.partition_log import (
-    MAX_KEY_LENGTH,
-    LeftReader,
-    LeftRecords,
-    LogReading,
-    name_of,
-)
+from shadowtime.shared.streaming.worker.left_records import LeftReader, LeftRecords, LogReading, Unhandled
 from shadowtime.shared.streaming.worker.slices import SLICE_BYTES, Effort
 from shadowtime.shared.streaming.worker.stage_worker import Received, StageWorker
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitExceeded
@@ -68,6 +63,10 @@ SHORT_BACKLOG = 100
 
 NO_RUN = b"\xff%d"
 """The key under which the records of a partition wait that no run can have. No name of a run has such a key."""
+
+STORE_SECONDS, STORED_FROM = 2.0, 1_000
+"""Seconds after which it is stored again which records are not handled, if there are as many offsets from the first
+left record to the last received one. The next owner of the partition begins behind them."""
 
 LEFT_SECONDS = 1.0
 """Seconds until records in the log are read again after Kafka failed."""
@@ -123,6 +122,8 @@ class WorkerLoop:
         self._left = LeftRecords()
         self._reading: asyncio.Task[None] | None = None
         """The task that reads left records again."""
+        self._stored = -STORE_SECONDS
+        """The time at which it was last stored which records are not handled."""
         self._at_once = settings.batch_size
         """The maximum number of records that are handled together while runs without a backlog are at work."""
         self._last: Any = None
@@ -247,8 +248,9 @@ class WorkerLoop:
                 async for records in log_parts:
                     for record in records:
                         own = self._key_of(record)
-                        if (epoch := taken.epoch_of(own, record.offset)) is not None:
-                            self._consumer.await_handling(tp, record.offset)
+                        epoch = taken.epoch_of(own, record.offset)
+                        if epoch is not None and not worker.was_handled(record):
+                            self._consumer.read_again(tp, record.offset)
                             self._put(worker, own, Received(record, epoch, time.monotonic()))
                     if taken.enough:
                         return
@@ -291,6 +293,7 @@ class WorkerLoop:
                 if worker.untaken:
                     await worker.take_over()
                 self._read_left(worker)
+                await self._store_unhandled(worker)
                 if self.turns.pause() == 0:
                     await self._turn(worker)
                     self.metrics.batch_seconds.observe(time.perf_counter() - began)
@@ -311,9 +314,41 @@ class WorkerLoop:
         while self._new_partitions:
             partition = self._new_partitions.pop()
             await self._identify(worker, partition)
-            await worker.take(partition)
+            if (stored := await worker.take(partition)) is not None:
+                await self._go_on(partition, *stored)
         self._taking = False
         self._below_limit.set()
+
+    async def _go_on(self, partition: int, epoch: int, unhandled: Unhandled) -> None:
+        """Begin to read a partition where its last owner stopped; the unhandled records before that are left."""
+        tp = TP(self.stage.reads, partition)
+        await self._flow()
+        if unhandled.stop > (self._consumer.committed(tp) or 0):
+            self._left.drop(partition)
+            self._left.restore(partition, epoch, unhandled.spans)
+            log.info("%s: begin at offset %d of partition %d", self.stage.name, unhandled.stop, partition)
+            await self._consumer.go_on(tp, unhandled.stop)
+
+    async def _flow(self) -> None:
+        """Return when no rebalance is under way, at whose end faust goes to the committed offset."""
+        while not self._consumer.flow_active:
+            await asyncio.sleep(0.1)
+
+    async def _store_unhandled(self, worker: StageWorker) -> None:
+        """Store now and then which records are not handled, if many lie between them and the last received one."""
+        if not self._left or time.monotonic() < self._stored + STORE_SECONDS:
+            return
+        self._stored = time.monotonic()
+        waiting: defaultdict[int, list[tuple[bytes, int]]] = defaultdict(list)
+        for received in (*self.turns.items, *worker.pending):
+            if worker.is_current(received):
+                waiting[received.record.partition].append((self._key_of(received.record), received.record.offset))
+        for tp in self._consumer.assignment():
+            first, stop = self._left.first_of(tp.partition), self._consumer.stop_of(tp)
+            if tp.topic == self.stage.reads and first is not None and stop is not None and first + STORED_FROM <= stop:
+                identity = worker.identity(tp.partition)
+                unhandled = self._left.unhandled(tp.partition, identity, stop, waiting[tp.partition])
+                await worker.store_unhandled(tp.partition, unhandled)
 
     async def _watch_topic(self, stream: KafkaStream) -> None:
         """Ask Kafka now and then whether the topic is still the same."""
@@ -340,8 +375,7 @@ class WorkerLoop:
         """Read a partition from its beginning if its log is not the one whose offsets are stored."""
         if await worker.identify(partition):
             self._left.drop(partition)
-            while not self._consumer.flow_active:  # a rebalance, at whose end faust goes to the committed offset
-                await asyncio.sleep(0.1)
+            await self._flow()
             await self._consumer.begin_again(TP(self.stage.reads, partition))
             await worker.keep_log(partition)
 

@@ -18,7 +18,7 @@ A record that cannot be used goes to the dead letters, with the reason. The stre
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
@@ -32,12 +32,12 @@ from shadowtime.shared.errors import BusError, FencedError, StoreError, first_of
 from shadowtime.shared.messages import Envelope
 from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.stages import JOBS, Stage, described
-from shadowtime.shared.streaming.kafka import UnreadableReason, UnsupportedReason, partition_of
+from shadowtime.shared.streaming.kafka import PartitionLog, UnreadableReason, UnsupportedReason, name_of, partition_of
 from shadowtime.shared.streaming.protocols import OwnRecord, Record, RunSummary
 from shadowtime.shared.streaming.worker.batched_compute import TurnEndedError
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
-from shadowtime.shared.streaming.worker.partition_log import PartitionLog, name_of
+from shadowtime.shared.streaming.worker.left_records import Unhandled
 from shadowtime.shared.streaming.worker.run import LogPosition, Run, RunPhase
 from shadowtime.shared.streaming.worker.run_cache import RunCache, give_back, memory_used
 from shadowtime.shared.streaming.worker.run_lifecycle import RunLifecycle
@@ -60,6 +60,9 @@ short."""
 RELIEF_SECONDS, LOADING_SECONDS = 0.5, 0.05
 """Minimum seconds between two measurements of the memory: after records are handled, and before runs are loaded. Each
 measurement reads a file, and lets other threads run meanwhile."""
+
+MAX_UNHANDLED_BYTES = 1_000_000
+"""The maximum length of what is stored of the unhandled records of a partition."""
 
 READ_AT_ONCE = 50_000
 """Bytes of records up to which they are parsed in the event loop. That takes some milliseconds at most."""
@@ -262,6 +265,24 @@ class RecordProcessor:
         """Return whether a record is of the present log of its partition."""
         partition_log = self._log(received.record.partition)
         return partition_log.identity_of(received.epoch) == partition_log.identity
+
+    def identity(self, partition: int) -> str:
+        """Return the identity of a partition's present log; empty if it is not known."""
+        return self._log(partition).identity
+
+    async def stored_unhandled(self, partition: int) -> tuple[int, Unhandled] | None:
+        """Return what an owner of a partition stored of its unhandled records, with the number of a new stretch.
+
+        Return None if nothing was stored for the present log. If that log is shorter, it may have been replaced.
+        """
+        content = await self._context.store.unhandled_of(partition)
+        unhandled = None if content is None else Unhandled.from_bytes(content)
+        if unhandled is None or unhandled.log != self.identity(partition):
+            return None
+        if await self._context.stream.end(partition) < unhandled.stop:
+            self.doubt(partition, unhandled.stop - 1)
+            return None
+        return self._log(partition).skip(), unhandled
 
     async def take(self, partition: int) -> None:
         """Note the runs of a newly assigned partition, for `take_over` and `was_handled`. O(runs)."""
@@ -669,6 +690,7 @@ class StageWorker:
         self.receive, self.holds = self._processor.receive, self._processor.holds
         self.was_handled = self._processor.was_handled
         self.read_again = self._processor.read_again
+        self.identity = self._processor.identity
         self.is_current, self.doubt = self._processor.is_current, self._processor.doubt
         self.doubtful = self._processor.doubtful
         self.replaced_logs = self._processor.replaced_logs
@@ -706,9 +728,30 @@ class StageWorker:
         """Store the identity of a partition's log."""
         await self._retry(lambda: self._processor.keep_log(partition))
 
-    async def take(self, partition: int) -> None:
-        """Note the runs of a newly assigned partition, for `take_over` and `was_handled`."""
-        await self._retry(lambda: self._processor.take(partition))
+    async def take(self, partition: int) -> tuple[int, Unhandled] | None:
+        """Note the runs of a newly assigned partition, for `take_over` and `was_handled`.
+
+        Return what the last owner stored of its unhandled records, with the number of a new stretch for them.
+        """
+        stored: list[tuple[int, Unhandled] | None] = []
+
+        async def work() -> None:
+            await self._processor.take(partition)
+            stored.append(await self._processor.stored_unhandled(partition))
+
+        await self._retry(work)
+        return stored[-1]
+
+    async def store_unhandled(self, partition: int, unhandled: Unhandled) -> None:
+        """Store which records of a partition are not handled, unless Redis cannot be used now or they are too many."""
+        if len(content := unhandled.to_bytes()) <= MAX_UNHANDLED_BYTES:
+            with suppress(StoreError):
+                await self._context.store.set_unhandled(partition, content)
+
+    @property
+    def pending(self) -> Sequence[Received]:
+        """The records that were handled, or tried, and are not known to be stored and delivered."""
+        return [*self._again, *self._unsettled]
 
     @property
     def untaken(self) -> int:

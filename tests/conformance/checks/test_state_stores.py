@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 import redis
@@ -102,6 +103,36 @@ def test_transactions_add_up(check: Callable[[Check], None]) -> None:
         assert list(await store.runs(4)) == []
 
     check(work)
+
+
+def test_the_last_unhandled_records_of_a_partition_are_kept(check: Callable[[Check], None]) -> None:
+    async def work(store: StateStore) -> None:
+        assert await store.unhandled_of(3) is None
+        for content in (b"first", b"second", b""):
+            await store.set_unhandled(3, content)
+            assert await store.unhandled_of(3) == content
+        assert await store.unhandled_of(4) is None
+
+    check(work)
+
+
+def test_unhandled_records_that_somebody_else_wrote_are_ignored(empty_redis: Redis) -> None:
+    async def work() -> None:
+        async with redis_store(empty_redis) as store:
+            await store.set_unhandled(3, b"content")
+            key = (await store._client.keys("*unhandled*"))[0]  # noqa: SLF001
+            whole = cast("bytes", await store._client.hget(key, "3"))  # noqa: SLF001
+            for altered in (whole + b"!", whole[:-1], b"", b"x" * 40):
+                await store._client.hset(key, "3", altered)  # noqa: SLF001
+                assert await store.unhandled_of(3) is None
+            await store._client.hset(key, "4", whole)  # noqa: SLF001
+            assert await store.unhandled_of(4) is None  # that of another partition
+            await store._client.set(key, b"of another type")  # noqa: SLF001
+            assert await store.unhandled_of(3) is None
+            await store.set_unhandled(3, b"content")
+            assert await store.unhandled_of(3) == b"content"
+
+    asyncio.run(work())
 
 
 def test_a_snapshot_takes_the_place_of_the_journal(check: Callable[[Check], None]) -> None:

@@ -12,8 +12,8 @@ from shadowtime.shared.errors import MessageRejected, SettingsError
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, Rejected, SchedulingPoint
 from shadowtime.shared.spec import Price
 from shadowtime.shared.stages.stage import StageRun
+from shadowtime.shared.streaming.kafka.partition_log import PartitionLog
 from shadowtime.shared.streaming.protocols import Record, Transaction
-from shadowtime.shared.streaming.worker.partition_log import PartitionLog
 from shadowtime.shared.streaming.worker.run_lifecycle import MAX_ATTEMPTS, MAX_FAILURES
 from shadowtime.shared.streaming.worker.stage_worker import AdmissionError, admitted
 from tests.support.memory_store import MemoryStore

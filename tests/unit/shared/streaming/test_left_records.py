@@ -1,5 +1,6 @@
 """Records that wait in the log: none is forgotten, none is read twice, and the lowest offset is known."""
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,16 +13,18 @@ from shadowtime.shared.streaming.kafka import clients
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.worker.context import WorkerMetrics
 from shadowtime.shared.streaming.worker.fair_queue import FairQueue
+from shadowtime.shared.streaming.worker.left_records import LeftReader, LeftRecords, LeftSpan, LogReading, Unhandled
 from shadowtime.shared.streaming.worker.loop import (
     NO_RUN,
     READ_AGAIN,
     SHORT_BACKLOG,
+    STORE_SECONDS,
+    STORED_FROM,
     WAITING,
     WAITING_EACH,
     WorkerLoop,
     next_reading,
 )
-from shadowtime.shared.streaming.worker.partition_log import LeftReader, LeftRecords, LogReading
 
 STEPS = st.lists(
     st.one_of(
@@ -100,14 +103,97 @@ def test_readings_take_the_records_of_each_run_in_order_and_none_twice(keys: lis
     assert taken == {key: [at for at, each in enumerate(keys) if each == key] for key in keys}
 
 
+@given(
+    st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.sampled_from(["left", "waits", "done"])), max_size=60),
+    st.integers(0, 3),
+)
+def test_what_is_stored_has_all_unhandled_records(records: list[tuple[bytes, str]], readings: int) -> None:
+    """The next owner knows of each record that its predecessor had left, read again, or not handled yet."""
+    left, waiting = LeftRecords(), list[tuple[bytes, int]]()
+    for offset, (key, fate) in enumerate(records):
+        if fate == "left" or (key in left and fate == "waits"):
+            left.add(key, 3, 1 + offset // 20, offset)
+        elif fate == "waits":
+            waiting.append((key, offset))
+    unhandled = {*waiting, *((key, at) for at, (key, fate) in enumerate(records) if left.covers(key, 3, at) and fate)}
+    left.add(b"a", 4, 1, 7)  # of another partition
+    for key in left.keys[:readings]:
+        part = left.next_part(key)
+        if part.partition == 3:
+            waiting.append((key, part.first))
+            left.read(key, part.first + 1, 1)
+
+    stored = Unhandled.from_bytes(left.unhandled(3, "log/0", len(records), waiting).to_bytes())
+    assert (stored.log, stored.stop) == ("log/0", len(records))
+    following = LeftRecords()
+    following.restore(3, 9, stored.spans)
+    for key, offset in unhandled:
+        assert following.covers(key, 3, offset)
+        assert following.is_behind(key, len(records))
+    assert not following.covers(b"a", 4, 7)
+    first = min((at for key, at in unhandled), default=None)
+    assert following.first_of(3) == first
+    assert len(following) == sum(span.records for span in stored.spans.values())
+
+
+def test_the_next_owner_begins_behind_the_unhandled_records() -> None:
+    settings = Settings()
+    loop, consumer = receiving_loop(settings)
+    partition = clients.partition_of("kth", settings.partitions)
+    unhandled = Unhandled("log/0", 5_000, {b"kth": LeftSpan(7, 4_000, 300)})
+    consumer.at = 4_999
+    asyncio.run(loop._go_on(partition, 1, unhandled))  # noqa: SLF001
+    assert (consumer.at, loop.left, loop.first_left(partition)) == (5_000, 300, 7)
+    receive(loop, b"kth", partition, 3, first=5_000)
+    assert (loop.left, consumer.offsets) == (303, [5_000, 5_001, 5_002])  # behind the others of their run
+    consumer.at = 6_000
+    asyncio.run(loop._go_on(partition, 1, unhandled))  # noqa: SLF001
+    assert (consumer.at, loop.left) == (6_000, 303)  # all of them were handled since
+
+
+def test_the_unhandled_records_are_stored_if_many_lie_behind_them() -> None:
+    settings = Settings()
+    loop, consumer = receiving_loop(settings)
+    partition = clients.partition_of("kth", settings.partitions)
+    stored = list[Unhandled]()
+
+    async def store(_: int, unhandled: Unhandled) -> None:
+        stored.append(unhandled)
+
+    cast("Any", loop.worker).store_unhandled = store
+    asyncio.run(loop._store_unhandled(cast("Any", loop.worker)))  # noqa: SLF001
+    receive(loop, b"kth", partition, WAITING_EACH[0] + STORED_FROM)
+    consumer.partition, consumer.at = partition, WAITING_EACH[0] + STORED_FROM - 1
+    asyncio.run(loop._store_unhandled(cast("Any", loop.worker)))  # noqa: SLF001
+    assert not stored
+    consumer.at += 1
+    asyncio.run(loop._store_unhandled(cast("Any", loop.worker)))  # noqa: SLF001
+    assert not stored  # not twice in two seconds
+    loop._stored -= STORE_SECONDS  # noqa: SLF001
+    asyncio.run(loop._store_unhandled(cast("Any", loop.worker)))  # noqa: SLF001
+    assert stored == [Unhandled("log/0", consumer.at, {b"kth": LeftSpan(0, consumer.at - 1, consumer.at)})]
+
+
 class Handled:
     """A consumer that notes which offsets are done with."""
 
     def __init__(self) -> None:
         self.offsets: list[int] = []
+        self.flow_active, self.at, self.partition = True, 0, 0
 
     def handled(self, _: Any, offset: int) -> None:
         self.offsets.append(offset)
+
+    def committed(self, _: Any) -> int:
+        return self.at
+
+    stop_of = committed
+
+    def assignment(self) -> set[Any]:
+        return {TopicPartition(STAGES[0].reads, self.partition)}
+
+    async def go_on(self, _: Any, offset: int) -> None:
+        self.at = offset
 
 
 def receiving_loop(settings: Settings) -> tuple[WorkerLoop, Handled]:
@@ -120,14 +206,17 @@ def receiving_loop(settings: Settings) -> tuple[WorkerLoop, Handled]:
             receive=lambda record: SimpleNamespace(record=record, epoch=1, time=0.0),
             holds=lambda key: key is not None,
             was_handled=lambda _: False,
+            is_current=lambda _: True,
+            identity=lambda _: "log/0",
+            pending=(),
         ),
     )
     return loop, consumer
 
 
-def receive(loop: WorkerLoop, key: bytes, partition: int, count: int) -> None:
+def receive(loop: WorkerLoop, key: bytes, partition: int, count: int, first: int = 0) -> None:
     place = TopicPartition(STAGES[0].reads, partition)
-    for offset in range(count):
+    for offset in range(first, first + count):
         loop.receive(SimpleNamespace(key=key, value=b"{}", partition=partition, offset=offset, tp=place))
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from shadowtime.shared.errors import StateAltered
 from shadowtime.shared.messages import ClusterOpened, Envelope, SchedulingPoint
+from shadowtime.shared.streaming.kafka.partition_log import PartitionLog
 from shadowtime.shared.streaming.protocols import RunState
 from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
-from shadowtime.shared.streaming.worker.partition_log import PartitionLog
 from shadowtime.shared.streaming.worker.stage_worker import StageWorker
 from tests.support.memory_store import MemoryStore
 from tests.support.memory_stream import SCHEDULER, MemoryStream, Message, hand_over, no_sleep
