@@ -495,9 +495,9 @@ class WorkerLoop:
 
     def _has_more(self) -> bool:
         """Return whether Kafka is known to have records behind the last received one."""
-        if self._last is None:
+        if self._last is None or self._last.tp not in self._consumer.assignment():  # highwater would raise
             return False
-        high: int | None = self.app.consumer.highwater(self._last.tp)
+        high: int | None = self._consumer.highwater(self._last.tp)
         return high is not None and self._last.offset + 1 < high
 
 

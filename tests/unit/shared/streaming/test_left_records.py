@@ -174,6 +174,16 @@ def test_the_unhandled_records_are_stored_if_many_lie_behind_them() -> None:
     assert stored == [Unhandled("log/0", consumer.at, {b"kth": LeftSpan(0, consumer.at - 1, consumer.at)})]
 
 
+def test_a_partition_that_was_revoked_has_no_more_records() -> None:
+    settings = Settings()
+    loop, consumer = receiving_loop(settings)
+    partition = clients.partition_of("kth", settings.partitions)
+    receive(loop, b"kth", partition, 1)
+    assert not loop._has_more()  # noqa: SLF001
+    consumer.partition = partition
+    assert loop._has_more()  # noqa: SLF001
+
+
 class Handled:
     """A consumer that notes which offsets are done with."""
 
@@ -194,6 +204,10 @@ class Handled:
 
     async def go_on(self, _: Any, offset: int) -> None:
         self.at = offset
+
+    def highwater(self, tp: Any) -> int:
+        assert tp in self.assignment()
+        return 9
 
 
 def receiving_loop(settings: Settings) -> tuple[WorkerLoop, Handled]:
