@@ -18,7 +18,7 @@ from shadowtime.shared.cli import ROOT, lasting_imports
 from shadowtime.shared.stages import WRITTEN_BY
 from shadowtime.shared.streaming import VARIABLE
 from shadowtime.stack.local.state import StackState, read_state, supervisor_of
-from shadowtime.stack.servers import OWNER_ONLY, ServerError, open_log
+from shadowtime.stack.servers import ENOUGH_MB, MEMORY, OWNER_ONLY, ServerError, open_log
 
 if TYPE_CHECKING:
     from shadowtime.stack.local.plan import StackPlan
@@ -106,6 +106,7 @@ def up(
         raise
 
     console.print(f"healthy after {time.monotonic() - began:.1f} s")
+    tell_little_memory(plan)
     tell_addresses(plan)
 
 
@@ -210,6 +211,16 @@ def culprit(state: StackState) -> str:
 def tail(log: Path) -> str:
     """Return the last 10 lines of a log, or that there is no log."""
     return "\n".join(log.read_text(errors="replace").splitlines()[-10:]) if log.exists() else "(no log)"
+
+
+def tell_little_memory(plan: "StackPlan") -> None:
+    """Print a note if a worker's share of the memory may not be enough for some runs."""
+    share = plan.make_workers()[0].share_mb
+    if MEMORY not in os.environ and share < ENOUGH_MB:
+        console.print(
+            f"note: each worker may use {share} MB of memory, and needs about 160 MB without runs; "
+            f"runs with some SPECs are refused below {ENOUGH_MB} MB"
+        )
 
 
 def tell_addresses(plan: "StackPlan") -> None:

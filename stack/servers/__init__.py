@@ -17,6 +17,6 @@ if TYPE_CHECKING:
     from shadowtime.stack.servers.server import OWNER_ONLY, Server, ServerError, open_log
     from shadowtime.stack.servers.servers import SERVERS
     from shadowtime.stack.servers.victoria_metrics import VictoriaMetrics
-    from shadowtime.stack.servers.worker import OURS, LivePageProcess, Worker
+    from shadowtime.stack.servers.worker import ENOUGH_MB, MEMORY, OURS, LivePageProcess, Worker
 
 __getattr__ = lazy_exports(__name__)

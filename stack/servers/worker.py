@@ -16,6 +16,9 @@ OURS = ("SHADOWTIME_KAFKA_", "SHADOWTIME_REDIS_", "SHADOWTIME_VICTORIA_METRICS_"
 
 MEMORY = "SHADOWTIME_MEMORY_MB"
 
+ENOUGH_MB = 512
+"""The memory in MB with which a worker accepts every SPEC with default keys (docs/cost.md)."""
+
 
 class Worker(Server):
     """A worker of a stage. `port` serves `/health` and `/metrics`.
@@ -63,6 +66,11 @@ class Worker(Server):
         command = [sys.executable, "-m", "shadowtime", "serve", self.stage]
         return [*command, f"--web-host={HOST}", f"--web-port={self.port}"]
 
+    @property
+    def share_mb(self) -> int:
+        """The worker's share of the memory in MB."""
+        return max(1, int(memory_limit() / self._sharing / 1e6))
+
     def environment(self) -> dict[str, str]:
         """Return the environment of the worker: that of this process without the settings that the stack decides.
 
@@ -70,8 +78,7 @@ class Worker(Server):
         """
         kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(OURS)}
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        memory = {MEMORY: str(max(1, int(memory_limit() / self._sharing / 1e6)))}
-        return memory | kept | {"PYTHONPATH": path, VARIABLE: str(self._access)}
+        return {MEMORY: str(self.share_mb)} | kept | {"PYTHONPATH": path, VARIABLE: str(self._access)}
 
 
 class LivePageProcess(Worker):

@@ -27,11 +27,17 @@ def with_crc(stored: bytearray) -> bytes:
     return bytes(stored)
 
 
-def batch(first: int, values: Sequence[bytes | None], codec: int = 0, key: bytes | None = b"kth") -> bytes:
+def batch(
+    first: int,
+    values: Sequence[bytes | None],
+    codec: int = 0,
+    key: bytes | None = b"kth",
+    headers: Sequence[tuple[str, bytes | None]] = HEADERS,
+) -> bytes:
     """Return a batch as it is stored from offset `first` on; only gzip compresses it."""
     builder = DefaultRecordBatchBuilder(2, GZIP if codec else 0, False, -1, -1, -1, 2**30)
     for offset, value in enumerate(values):
-        builder.append(offset, 1_000, key, value, HEADERS)
+        builder.append(offset, 1_000, key, value, headers)
     made = bytearray(builder.build())
     made[:8] = first.to_bytes(8, "big")
     made[ATTRIBUTES] = codec

@@ -139,6 +139,7 @@ class BatchConsumer(driver.Consumer):
         """Hand over a partition from an offset on. Its receiver knows which records before it are not handled."""
         self._next[tp] = offset
         await self.seek(tp, offset)
+        self._read_offset[tp] = offset - 1  # the log has this record: if it comes again, the log was not replaced
 
     async def begin_again(self, tp: Any) -> None:
         """Read a partition from its beginning, and forget all positions in it: another log has taken its place."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import redis
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.conn import create_conn
 from aiokafka.errors import KafkaError
@@ -136,6 +136,21 @@ def test_finding_08_a_role_publishes_to_its_own_topics_only(servers: Guarded, ro
             await producer.stop()
 
     assert {topic for topic in TOPICS if allowed(lambda topic=topic: publish(topic))} == WRITES[role]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("role", ALL_BUT_ADMIN)
+def test_nobody_begins_a_transaction(servers: Guarded, role: str) -> None:
+    """Records of an open transaction would keep readers of committed records waiting."""
+
+    async def begin() -> None:
+        producer = AIOKafkaProducer(**bus.connection(servers.settings(role)), transactional_id="of-mine")
+        try:
+            await producer.start()
+            await producer.begin_transaction()
+        finally:
+            await producer.stop()
+
+    assert not allowed(begin)
 
 
 @pytest.mark.parametrize("role", IN_KAFKA)

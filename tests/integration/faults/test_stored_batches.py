@@ -88,6 +88,18 @@ def test_each_unreadable_batch_is_one_dead_letter(kafka: Kafka, redis_server: Re
 
 
 @pytest.mark.nightly
+def test_a_million_empty_records_in_a_batch_hold_nobody_up(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
+    settings, run = Settings(kafka_bootstrap=kafka.address), "behind-empty"
+    publish(settings, FLOW[0], run, [b"{"])
+    plain = batch(0, [None] * 1_000_000, key=None, headers=())
+    assert send_all(kafka, [(FLOW[0], partition_of(run, settings.partitions), packed(plain))]) != [None]
+    with Workers(kafka, redis_server, tmp_path) as workers:
+        workers.finish(workers.replay(run, tmp_path / "decisions.jsonl", "--jobs", "40"))
+        assert set(workers.starts.values()) == {1}, workers.logs()
+    assert (tmp_path / "decisions.jsonl").read_bytes() == embedded("--jobs", "40")
+
+
+@pytest.mark.nightly
 def test_every_reader_reads_on_behind_mutated_batches(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
     require(VictoriaMetrics)
     count = int(os.environ.get("SHADOWTIME_FUZZED_BATCHES", "100_000"))

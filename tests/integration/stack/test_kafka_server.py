@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import struct
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,24 @@ def test_the_folder_may_have_any_name(tmp_path: Path) -> None:
         assert broker.answers()
     assert (folder / "kafka" / "data" / "meta.properties").exists()
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+
+
+def resident(pid: int) -> int:
+    """Return the bytes of memory that a process uses."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+@pytest.mark.nightly
+def test_connections_that_announce_much_and_send_little_take_little_memory(tmp_path: Path) -> None:
+    require(Kafka)
+    with Kafka(tmp_path) as broker, ExitStack() as ends:
+        assert create_topic(broker, "jobs", partitions=3) == 0
+        before = resident(broker.pid)
+        for _ in range(800):
+            client = ends.enter_context(socket.create_connection(("127.0.0.1", broker.port), timeout=PATIENCE))
+            client.sendall(struct.pack(">i", 524_000) + b"x" * 100)
+        assert partitions_of(broker, "jobs") == 3
+        assert resident(broker.pid) < before + 200_000_000
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from shadowtime.shared.streaming.kafka.topic_admin import prepare_topics
 from shadowtime.shared.streaming.role_settings import FOLLOW_PORT
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.worker.run_cache import memory_limit
-from shadowtime.stack.local.command_line import culprit
+from shadowtime.stack.local.command_line import culprit, tell_little_memory
 from shadowtime.stack.local.plan import FOLLOWERS, METRICS, StackPlan
 from shadowtime.stack.local.state import Process, StackState, read_state, supervisor_of
 from shadowtime.stack.roles import ADMIN, REDIS
@@ -318,6 +318,21 @@ def test_workers_of_a_stack_share_the_memory_of_the_machine(monkeypatch: pytest.
     assert shares == {int(memory_limit() / (len(workers) - 1) / 1e6)}
     monkeypatch.setenv("SHADOWTIME_MEMORY_MB", "700")
     assert workers[0].environment()["SHADOWTIME_MEMORY_MB"] == "700"
+
+
+@pytest.mark.parametrize(("megabytes", "told"), [(512, "may use 102 MB"), (5 * 512, "")])
+def test_a_stack_with_little_memory_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], megabytes: int, told: str
+) -> None:
+    """With 512 MB for all workers, every honest run with a predictor was refused, and nothing had said so."""
+    monkeypatch.delenv("SHADOWTIME_MEMORY_MB", raising=False)
+    monkeypatch.setattr("shadowtime.stack.servers.worker.memory_limit", lambda: megabytes * 1e6)
+    tell_little_memory(StackPlan("", FLOW))
+    printed = capsys.readouterr().out
+    assert (told in printed) if told else not printed
+    monkeypatch.setenv("SHADOWTIME_MEMORY_MB", "700")
+    tell_little_memory(StackPlan("", FLOW))
+    assert not capsys.readouterr().out
 
 
 def test_no_server_takes_a_port_of_the_stack_that_is_still_free(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.streaming.kafka import clients
+from shadowtime.shared.streaming.kafka.offset_commits import BatchConsumer
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.worker.context import WorkerMetrics
 from shadowtime.shared.streaming.worker.fair_queue import FairQueue
@@ -149,6 +150,33 @@ def test_the_next_owner_begins_behind_the_unhandled_records() -> None:
     consumer.at = 6_000
     asyncio.run(loop._go_on(partition, 1, unhandled))  # noqa: SLF001
     assert (consumer.at, loop.left) == (6_000, 303)  # all of them were handled since
+
+
+def test_a_partition_that_goes_on_is_not_taken_for_a_replaced_one() -> None:
+    """What was fetched before, from the committed offset on, comes too late: it is dropped. The log is long enough."""
+    doubts, place = list[int](), TopicPartition(STAGES[0].reads, 3)
+
+    class Consumer(BatchConsumer):
+        flow_active = True
+
+        def __init__(self) -> None:
+            self._next, self._read_offset, self._commit_every = {}, {place: 10}, None
+            monitor = SimpleNamespace(stream_inbound_time={})
+            flow = SimpleNamespace(acquire=lambda: asyncio.sleep(0))
+            self.app = SimpleNamespace(consumer_generation_id=1, monitor=monitor, flow_control=flow)
+            self.receiver = cast(
+                "Any",
+                SimpleNamespace(ready=lambda: asyncio.sleep(0), went_back=lambda _, read: doubts.append(read)),
+            )
+
+        async def seek(self, partition: Any, offset: int) -> None:
+            self._read_offset[partition] = offset
+
+    consumer = Consumer()
+    asyncio.run(consumer.go_on(place, 5_000))
+    asyncio.run(consumer._hand_over(place, [SimpleNamespace(offset=11)], 1))  # noqa: SLF001
+    assert consumer.stop_of(place) == 5_000
+    assert all(read < 5_000 for read in doubts)  # a log that ends at 5,000 is as long as it was
 
 
 def test_the_unhandled_records_are_stored_if_many_lie_behind_them() -> None:
