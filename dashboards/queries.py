@@ -8,6 +8,9 @@ from shadowtime.shared.metric_names import Metric
 OF_EXPERIMENT = 'experiment="$experiment"'
 WHERE = (OF_EXPERIMENT, 'cluster="$cluster"')
 RUN = "experiment, cluster, policy"
+OF_REAL = "shadow=~`${real:regex}/.*`"
+"""The matcher for the shadows of the selected cluster. Grafana escapes its name for a regular expression by
+backslashes, which a string in backticks keeps."""
 
 VARIABLES = {
     "experiment": (names.RUN_INFO, "experiment", ""),
@@ -17,7 +20,7 @@ VARIABLES = {
     "queue": (names.QUEUED_JOBS, "queue", ",".join(WHERE)),
     "jobs": (names.WAITS, "of", ",".join(WHERE)),
     "real": (names.TWIN_EVIDENCE, "shadow", ""),
-    "shadow": (names.TWIN_EVIDENCE, "shadow", 'shadow=~"$real/.*"'),
+    "shadow": (names.TWIN_EVIDENCE, "shadow", OF_REAL),
 }
 """For each variable: a metric, its label that has the values, and label matchers for the variables selected before.
 

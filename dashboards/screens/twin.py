@@ -4,7 +4,7 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from shadowtime.dashboards.empty_dashboard import Panel, Rows, board, with_panels
 from shadowtime.dashboards.panel_kinds import COUNT, DAYS, HOURS, REAL, Asks, chart, target
-from shadowtime.dashboards.queries import Query, composed, either, interval, spelt
+from shadowtime.dashboards.queries import OF_REAL, Query, composed, either, interval, spelt
 from shadowtime.dashboards.screens.moments import rows, sentences
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.distributions import HOUR_AND_EIGHT
@@ -136,7 +136,7 @@ def dashboard() -> Dashboard:
 
 def _of(metric: Metric, **labels: str) -> str:
     chosen = "".join(f',{label}="{value}"' for label, value in labels.items())
-    return f'{metric.name}{{shadow=~"$real/.*",shadow=~"$shadow"{chosen}}}'
+    return f'{metric.name}{{{OF_REAL},shadow=~"$shadow"{chosen}}}'
 
 
 def _short(expr: str) -> str:

@@ -18,6 +18,9 @@ NEVER_EMPTY = {NO_RUN, UNSCRAPED, NOTHING}
 
 ALPHABETICAL_DESC = 2
 
+SPECIAL = r"[\\^$*+?.()|\[\]{}/]"
+"""The characters that Grafana escapes where a query asks for a regular expression."""
+
 NAMES = re.compile(r"\bshadowtime_\w+|\bup\b")
 
 
@@ -41,7 +44,7 @@ class Asked(NamedTuple):
 
     @property
     def variables(self) -> list[str]:
-        return [name for name in dict.fromkeys(re.findall(r"\$([a-z_]\w*)", self.expr)) if not name.startswith("__")]
+        return [name for name in dict.fromkeys(re.findall(r"\$\{?([a-z_]\w*)", self.expr)) if not name.startswith("__")]
 
 
 def known(name: str) -> bool:
@@ -134,6 +137,7 @@ def regular(value: str) -> str:
 def filled(expr: str, chosen: Mapping[str, str], span: int, step: int) -> str:
     """Return the query with all variables in their places; times in seconds."""
     everything = {"__range": f"{span}s", "__interval": f"{step}s", **chosen}
+    expr = re.sub(r"\$\{(\w+):regex\}", lambda found: re.sub(SPECIAL, r"\\\g<0>", everything[found[1]]), expr)
     return re.sub(r"\$([a-z_]\w*)", lambda found: everything[found[1]], expr)
 
 

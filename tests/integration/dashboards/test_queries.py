@@ -36,7 +36,7 @@ from tests.support.dashboard_queries import (
     variables,
 )
 from tests.support.local_stack import new_plan, options, stack
-from tests.support.metric_store import ask
+from tests.support.metric_store import ask, write
 from tests.support.patience import PATIENCE
 from tests.support.processes import wait_until
 from tests.support.real_servers import require
@@ -435,3 +435,20 @@ def test_what_is_emitted_is_what_is_asked_for(replayed: Replayed) -> None:
     assert {each.name for each in RESULTS} - emitted == too_short | {
         name for name in live if name.startswith("shadowtime_expected_")
     }
+
+
+def test_a_shadow_of_another_cluster_is_not_shown(tmp_path: Path) -> None:
+    """The name of the selected cluster was a pattern: `kth.1` matched `kth-1`."""
+    require(VictoriaMetrics)
+    named = {board: variables(made)["shadow"] for board, made in boards().items() if "shadow" in variables(made)}
+    names = ["kth.1", "kth-1", "a+(b)", r"c\d"]
+    with VictoriaMetrics(tmp_path) as server:
+        now = int(time.time())
+        for name in names:
+            escaped = name.replace("\\", "\\\\")
+            write(server, f'shadowtime_twin_evidence{{shadow="{escaped}/twin/easy"}} 1 {now * 1000}\n')
+        flush(server)
+        for variable in named.values():
+            for name in names:
+                assert len(values(server, variable, {"real": name}, now - 60, now + 1)) == 1, name
+    assert named

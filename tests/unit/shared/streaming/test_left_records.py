@@ -163,7 +163,8 @@ def test_a_partition_that_goes_on_is_not_taken_for_a_replaced_one() -> None:
             self._next, self._read_offset, self._commit_every = {}, {place: 10}, None
             monitor = SimpleNamespace(stream_inbound_time={})
             flow = SimpleNamespace(acquire=lambda: asyncio.sleep(0))
-            self.app = SimpleNamespace(consumer_generation_id=1, monitor=monitor, flow_control=flow)
+            application = SimpleNamespace(consumer_generation_id=1, monitor=monitor, flow_control=flow)
+            self.app = cast("Any", application)
             self.receiver = cast(
                 "Any",
                 SimpleNamespace(ready=lambda: asyncio.sleep(0), went_back=lambda _, read: doubts.append(read)),
