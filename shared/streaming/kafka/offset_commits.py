@@ -49,11 +49,14 @@ class BatchConsumer(driver.Consumer):
         """The offsets of the records that were handed over and are not handled yet, in order, by partition."""
         self._next: dict[Any, int] = {}
         """The offset behind the last record that was handed over, by partition."""
+        self._seeks: dict[Any, int] = {}
+        """The offsets from which partitions are to be handed over now."""
         self._again: defaultdict[Any, set[int]] = defaultdict(set)
         """The offsets of the records that are read again and are not handled yet, by partition."""
 
     async def getmany(self, timeout: float) -> AsyncIterator[Any]:
         """Fetch records and hand them over. Records that arrive during a rebalance are fetched again."""
+        await self._seek_all()
         records, active = await self._wait_next_records(timeout)
         generation = self.app.consumer_generation_id
         if not records or self.should_stop:
@@ -79,7 +82,7 @@ class BatchConsumer(driver.Consumer):
         self.app.monitor.stream_inbound_time[tp] = time.monotonic()
         for record in batch:
             await self.receiver.ready()
-            if not self.flow_active or self.app.consumer_generation_id != generation:
+            if not self.flow_active or self.app.consumer_generation_id != generation or tp in self._seeks:
                 return
             read, offset = self._read_offset[tp], record.offset
             if read is not None and offset < read:
@@ -134,19 +137,28 @@ class BatchConsumer(driver.Consumer):
             self._unhandled.pop(tp, None)
             self._again.pop(tp, None)
             self._next.pop(tp, None)
+            self._seeks.pop(tp, None)
 
-    async def go_on(self, tp: Any, offset: int) -> None:
+    def go_on(self, tp: Any, offset: int) -> None:
         """Hand over a partition from an offset on. Its receiver knows which records before it are not handled."""
-        self._next[tp] = offset
-        await self.seek(tp, offset)
-        self._read_offset[tp] = offset - 1  # the log has this record: if it comes again, the log was not replaced
+        self._seeks[tp] = offset
 
     async def begin_again(self, tp: Any) -> None:
         """Read a partition from its beginning, and forget all positions in it: another log has taken its place."""
         self._forget([tp])
         self._committed_offset.pop(tp, None)
         await self._commit({tp: 0})
-        await self.seek(tp, 0)
+        self._seeks[tp] = 0
+
+    async def _seek_all(self) -> None:
+        """Go to the offsets that were asked for. aiokafka fails if this happens while records are fetched."""
+        while self._seeks and self.flow_active:
+            tp, offset = self._seeks.popitem()
+            if tp in self.assignment():
+                self._next[tp] = offset
+                await self.seek(tp, offset)
+                if offset > 0:  # the log has the record before it: if that comes again, the log was not replaced
+                    self._read_offset[tp] = offset - 1
 
 
 def deliver_batches(app: faust.App, receiver: Receiver) -> None:

@@ -68,6 +68,10 @@ STORE_SECONDS, STORED_FROM = 2.0, 1_000
 """Seconds after which it is stored again which records are not handled, if there are as many offsets from the first
 left record to the last received one. The next owner of the partition begins behind them."""
 
+READ_BACK = 5_000
+"""The number of records before that place that the next owner receives again, in one go. Most unhandled records of runs
+without a backlog are among them."""
+
 LEFT_SECONDS = 1.0
 """Seconds until records in the log are read again after Kafka failed."""
 
@@ -320,14 +324,18 @@ class WorkerLoop:
         self._below_limit.set()
 
     async def _go_on(self, partition: int, epoch: int, unhandled: Unhandled) -> None:
-        """Begin to read a partition where its last owner stopped; the unhandled records before that are left."""
-        tp = TP(self.stage.reads, partition)
+        """Begin to read a partition near the place where its last owner stopped, if the committed offset is far behind.
+
+        The unhandled records of runs that have some before that are left in the log.
+        """
+        tp, start = TP(self.stage.reads, partition), unhandled.stop - READ_BACK
         await self._flow()
-        if unhandled.stop > (self._consumer.committed(tp) or 0):
+        if start > (self._consumer.committed(tp) or 0):
+            log.info("%s: begin at offset %d of partition %d", self.stage.name, start, partition)
             self._left.drop(partition)
-            self._left.restore(partition, epoch, unhandled.spans)
-            log.info("%s: begin at offset %d of partition %d", self.stage.name, unhandled.stop, partition)
-            await self._consumer.go_on(tp, unhandled.stop)
+            spans = {key: span for key, span in unhandled.spans.items() if span.first < start}
+            self._left.restore(partition, epoch, spans)
+            self._consumer.go_on(tp, start)
 
     async def _flow(self) -> None:
         """Return when no rebalance is under way, at whose end faust goes to the committed offset."""
