@@ -125,9 +125,9 @@ def streamed(here: Path, there: Path, turns: int) -> Iterator[Figure]:
 
 
 def of_stream(printed: str) -> dict[str, float]:
-    """Return the figures of a run of the benchmark; rates as seconds."""
+    """Return the figures of a run of the benchmark; rates as seconds. Workers may print into its lines."""
     found: dict[str, float] = {}
-    for line in map(json.loads, printed.splitlines()):
+    for line in (json.loads(line[line.index("{") :]) for line in printed.splitlines() if "{" in line):
         part = f"{line['part']} {line['runs']}" if "runs" in line else str(line["part"])
         for name, key in STREAMED.items():
             if name.removesuffix(" p99") == part:

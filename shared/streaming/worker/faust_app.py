@@ -67,6 +67,7 @@ def _run(app: faust.App) -> None:
         override_logging=False,
         quiet=True,
     )
+    worker.spinner = None  # it writes control sequences for terminals, also into files
     worker.execute_from_commandline()
 
 

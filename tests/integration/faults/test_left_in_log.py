@@ -57,4 +57,5 @@ def test_a_long_run_keeps_nobody_waiting_and_loses_nothing_when_workers_are_kill
                     client.hset(stored[0], "0", b"forged")
             workers.wait_for_answers(settings, LONG, EVENTS - 1)
             assert any("begin at offset" in log.read_text() for log in tmp_path.glob("*.log")) is not altered
+            assert not any("\x1b" in log.read_text() for log in tmp_path.glob("*.log"))  # nothing for terminals
             assert not any("is read anew" in log.read_text() for log in tmp_path.glob("*.log"))
