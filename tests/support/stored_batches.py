@@ -37,7 +37,7 @@ def batch(
     """Return a batch as it is stored from offset `first` on; only gzip compresses it."""
     builder = DefaultRecordBatchBuilder(2, GZIP if codec else 0, False, -1, -1, -1, 2**30)
     for offset, value in enumerate(values):
-        builder.append(offset, 1_000, key, value, headers)
+        builder.append(offset, 1_000, key, value, list(headers))
     made = bytearray(builder.build())
     made[:8] = first.to_bytes(8, "big")
     made[ATTRIBUTES] = codec
