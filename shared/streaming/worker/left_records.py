@@ -150,19 +150,14 @@ class LeftRecords:
         waiting
             The keys and offsets of the records that wait in memory.
         """
-        spans: dict[bytes, LeftSpan] = {}
-
-        def add(key: bytes, *span: int) -> None:
-            own, more = spans.get(key), LeftSpan(*span)
-            joined = None if own is None else (min(own[0], more[0]), max(own[1], more[1]), own[2] + more[2])
-            spans[key] = more if joined is None else LeftSpan(*joined)
-
-        for key, parts in self._parts.items():
-            for part in parts:
-                if part.partition == partition:
-                    add(key, part.first, part.last, part.count)
+        spans = {
+            key: LeftSpan(own[0].first, own[-1].last, sum(part.count for part in own))
+            for key, parts in self._parts.items()
+            if (own := [part for part in parts if part.partition == partition])
+        }
         for key, offset in waiting:
-            add(key, offset, offset, 1)
+            first, last, records = spans.get(key, (offset, offset, 0))
+            spans[key] = LeftSpan(min(first, offset), max(last, offset), records + 1)
         return Unhandled(log, stop, spans)
 
     def restore(self, partition: int, epoch: int, spans: Mapping[bytes, LeftSpan]) -> None:

@@ -66,11 +66,11 @@ NO_RUN = b"\xff%d"
 
 STORE_SECONDS, STORED_FROM = 2.0, 1_000
 """Seconds after which it is stored again which records are not handled, if there are as many offsets from the first
-left record to the last received one. The next owner of the partition begins behind them."""
+left record to the last received one."""
 
 READ_BACK = 5_000
-"""The number of records before that place that the next owner receives again, in one go. Most unhandled records of runs
-without a backlog are among them."""
+"""The number of records that the next owner of a partition receives again in one go: the last ones. Most unhandled
+records of runs without a backlog are among them."""
 
 LEFT_SECONDS = 1.0
 """Seconds until records in the log are read again after Kafka failed."""
@@ -168,8 +168,7 @@ class WorkerLoop:
             return
         received = worker.receive(message)
         key = self._key_of(message)
-        if key == message.key and worker.was_handled(message):
-            self.metrics.duplicates.inc()
+        if self._was_handled(worker, key, message):
             self._consumer.handled(message.tp, message.offset)
         elif self._left.covers(key, message.partition, message.offset):
             self._consumer.handled(message.tp, message.offset)  # it was read again after a rebalance
@@ -195,6 +194,13 @@ class WorkerLoop:
         ):
             return key
         return NO_RUN % partition
+
+    def _was_handled(self, worker: StageWorker, key: bytes, record: Record) -> bool:
+        """Return whether a record, which waits under `key`, was handled before; it counts as a duplicate then."""
+        handled = key == record.key and worker.was_handled(record)
+        if handled:
+            self.metrics.duplicates.inc()
+        return handled
 
     def _put(self, worker: StageWorker, key: bytes, received: Received) -> None:
         """Put a record into the queue."""
@@ -253,7 +259,7 @@ class WorkerLoop:
                     for record in records:
                         own = self._key_of(record)
                         epoch = taken.epoch_of(own, record.offset)
-                        if epoch is not None and not worker.was_handled(record):
+                        if epoch is not None and not self._was_handled(worker, own, record):
                             self._consumer.read_again(tp, record.offset)
                             self._put(worker, own, Received(record, epoch, time.monotonic()))
                     if taken.enough:

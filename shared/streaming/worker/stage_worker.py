@@ -22,7 +22,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from pydantic import ValidationError
@@ -259,7 +259,7 @@ class RecordProcessor:
 
     async def keep_log(self, partition: int) -> None:
         """Store the identity of a partition's log."""
-        await self._context.store.set_log(partition, self._log(partition).identity)
+        await self._context.store.set_log(partition, self.identity(partition))
 
     def is_current(self, received: Received) -> bool:
         """Return whether a record is of the present log of its partition."""
@@ -270,7 +270,19 @@ class RecordProcessor:
         """Return the identity of a partition's present log; empty if it is not known."""
         return self._log(partition).identity
 
-    async def stored_unhandled(self, partition: int) -> tuple[int, Unhandled] | None:
+    async def take(self, partition: int) -> tuple[int, Unhandled] | None:
+        """Note the runs of a newly assigned partition, for `take_over` and `was_handled`. O(runs).
+
+        Return what an owner of the partition stored of its unhandled records, with the number of a new stretch.
+        """
+        names = await self._context.store.runs(partition)
+        self._stored[partition] = {
+            name.encode(): summary for name, summary in await self._summaries(names) if summary is not None
+        }
+        self.untaken.update(dict.fromkeys(names, partition))
+        return await self._stored_unhandled(partition)
+
+    async def _stored_unhandled(self, partition: int) -> tuple[int, Unhandled] | None:
         """Return what an owner of a partition stored of its unhandled records, with the number of a new stretch.
 
         Return None if nothing was stored for the present log. If that log is shorter, it may have been replaced.
@@ -283,14 +295,6 @@ class RecordProcessor:
             self.doubt(partition, unhandled.stop - 1)
             return None
         return self._log(partition).skip(), unhandled
-
-    async def take(self, partition: int) -> None:
-        """Note the runs of a newly assigned partition, for `take_over` and `was_handled`. O(runs)."""
-        names = await self._context.store.runs(partition)
-        self._stored[partition] = {
-            name.encode(): summary for name, summary in await self._summaries(names) if summary is not None
-        }
-        self.untaken.update(dict.fromkeys(names, partition))
 
     def was_handled(self, record: Record) -> bool:
         """Return whether the stored state of a run included a record when this worker took its partition.
@@ -659,6 +663,8 @@ log = logging.getLogger("shadowtime.worker")
 
 FIRST_PAUSE, MAX_PAUSE = 0.05, 2.0
 
+Result = TypeVar("Result")
+
 
 class StageWorker:
     """Handles records, those of a run in order, several runs concurrently. Only one call may be under way at a time.
@@ -733,14 +739,7 @@ class StageWorker:
 
         Return what the last owner stored of its unhandled records, with the number of a new stretch for them.
         """
-        stored: list[tuple[int, Unhandled] | None] = []
-
-        async def work() -> None:
-            await self._processor.take(partition)
-            stored.append(await self._processor.stored_unhandled(partition))
-
-        await self._retry(work)
-        return stored[-1]
+        return await self._retry(lambda: self._processor.take(partition))
 
     async def store_unhandled(self, partition: int, unhandled: Unhandled) -> None:
         """Store which records of a partition are not handled, unless Redis cannot be used now or they are too many."""
@@ -821,13 +820,14 @@ class StageWorker:
         await self._processor.drop()
         self._again, self._unsettled = [*self._again, *self._unsettled], []
 
-    async def _retry(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work`, and deliver the dead letters. Repeat both as long as Kafka or Redis fails."""
+    async def _retry(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """Return the result of `work` after the delivery of dead letters. Repeat both while Kafka or Redis fails."""
         backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
         while True:
             try:
-                await work()
-                return await self._letters.deliver()
+                result = await work()
+                await self._letters.deliver()
+                return result
             except FencedError as fenced:
                 log.warning("%s", truncate(str(fenced)))
                 self._context.metrics.fenced.inc()

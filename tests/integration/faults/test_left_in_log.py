@@ -35,7 +35,7 @@ def events_of(run: str, count: int) -> list[bytes]:
 def test_a_long_run_keeps_nobody_waiting_and_loses_nothing_when_workers_are_killed(
     tmp_path: Path, altered: bool
 ) -> None:
-    """What is stored of the unhandled records spares the next owner most of the log, and is not needed."""
+    """The stored list of unhandled records spares the next owner most of the log, and is not needed."""
     require(Kafka)
     require(Redis)
     with Kafka(tmp_path / "kafka") as kafka, Redis(tmp_path / "redis") as redis:
