@@ -18,7 +18,7 @@ from shadowtime.shared.cli import ROOT, lasting_imports
 from shadowtime.shared.stages import WRITTEN_BY
 from shadowtime.shared.streaming import VARIABLE
 from shadowtime.stack.local.state import StackState, read_state, supervisor_of
-from shadowtime.stack.servers import ENOUGH_MB, MEMORY, OWNER_ONLY, ServerError, open_log
+from shadowtime.stack.servers import OWNER_ONLY, ServerError, open_log
 
 if TYPE_CHECKING:
     from shadowtime.stack.local.plan import StackPlan
@@ -215,6 +215,8 @@ def tail(log: Path) -> str:
 
 def tell_little_memory(plan: "StackPlan") -> None:
     """Print a note if a worker's share of the memory may not be enough for some runs."""
+    from shadowtime.stack.servers import ENOUGH_MB, MEMORY
+
     share = plan.make_workers()[0].share_mb
     if MEMORY not in os.environ and share < ENOUGH_MB:
         console.print(

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import orjson
+from pydantic import NonNegativeInt, PositiveInt, TypeAdapter
+
+_STORED = TypeAdapter(tuple[str, NonNegativeInt, list[tuple[str, NonNegativeInt, NonNegativeInt, PositiveInt]]])
+"""The stored form of `Unhandled`: the log, the stop, and of each run: key, first and last offset, records."""
 
 
 @dataclass
@@ -51,14 +55,16 @@ class Unhandled:
     def to_bytes(self) -> bytes:
         """Return this as bytes, for the store."""
         spans = [(key.hex(), *span) for key, span in self.spans.items()]
-        return orjson.dumps({"log": self.log, "stop": self.stop, "spans": spans})
+        return orjson.dumps((self.log, self.stop, spans))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Unhandled":
-        """Return what `to_bytes` has made bytes of."""
-        fields = orjson.loads(content)
-        spans = {bytes.fromhex(key): LeftSpan(*span) for key, *span in fields["spans"]}
-        return cls(fields["log"], fields["stop"], spans)
+        """Return what `to_bytes` has made bytes of; raise `ValueError` for other bytes."""
+        log, stop, stored = _STORED.validate_json(content)
+        spans = {bytes.fromhex(key): LeftSpan(*span) for key, *span in stored}
+        if not all(span.first <= span.last < stop for span in spans.values()):
+            raise ValueError("A stretch of unhandled records ends before it begins, or behind the stop.")
+        return cls(log, stop, spans)
 
 
 class LeftRecords:

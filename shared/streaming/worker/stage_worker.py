@@ -285,10 +285,14 @@ class RecordProcessor:
     async def _stored_unhandled(self, partition: int) -> tuple[int, Unhandled] | None:
         """Return what an owner of a partition stored of its unhandled records, with the number of a new stretch.
 
-        Return None if nothing was stored for the present log. If that log is shorter, it may have been replaced.
+        Return None if nothing was stored for the present log, or nothing that can be read. If that log is shorter, it
+        may have been replaced.
         """
         content = await self._context.store.unhandled_of(partition)
-        unhandled = None if content is None else Unhandled.from_bytes(content)
+        try:
+            unhandled = None if content is None else Unhandled.from_bytes(content)
+        except ValueError:  # Another release has stored it, or another user of a Redis without a secret.
+            unhandled = None
         if unhandled is None or unhandled.log != self.identity(partition):
             return None
         if await self._context.stream.end(partition) < unhandled.stop:

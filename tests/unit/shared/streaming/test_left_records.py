@@ -5,6 +5,7 @@ from collections import OrderedDict, defaultdict
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from aiokafka import TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,6 +138,26 @@ def test_what_is_stored_has_all_unhandled_records(records: list[tuple[bytes, str
     first = min((at for key, at in unhandled), default=None)
     assert following.first_of(3) == first
     assert len(following) == sum(span.records for span in stored.spans.values())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff",
+        b"[" * 5_000,
+        b'{"log": "log/0", "stop": 9, "spans": []}',
+        b'["log/0", -1, []]',
+        b'["log/0", 9, [["6b", 5, 3, 2]]]',
+        b'["log/0", 9, [["6b", 5, 9, 2]]]',
+        b'["log/0", 9, [["6b", 5, 7]]]',
+        b'["log/0", 9, [["6b", 5, 7, 0]]]',
+        b'["log/0", 9, [["key", 5, 7, 2]]]',
+    ],
+)
+def test_what_nobody_has_stored_is_a_value_error(content: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        Unhandled.from_bytes(content)
 
 
 def test_the_next_owner_begins_near_the_place_where_the_last_one_stopped() -> None:
