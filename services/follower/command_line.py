@@ -125,6 +125,10 @@ def follow(
     jobcomp: Annotated[
         str | None, typer.Option(metavar="HOST:PORT/TOPIC", help="slurm: poll at once when jobcomp/kafka writes there.")
     ] = None,
+    jobcomp_access: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="slurm: login of that Kafka, a settings file; by default none."),
+    ] = None,
     names_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="File with a key: store names as hashes with this key.")
     ] = None,
@@ -162,6 +166,7 @@ def follow(
         rest_user=rest_user,
         slurm_cluster=slurm_cluster,
         jobcomp=jobcomp,
+        jobcomp_access=jobcomp_access,
         place=place,
         pools=pools,
         time_zone=time_zone,

@@ -31,6 +31,8 @@ class FollowOptions:
     """Name in slurmdbd of the cluster to follow, if it is not the one of slurm.conf (`-M`)."""
     jobcomp: str | None = None
     """Kafka topics, HOST:PORT/TOPIC[,TOPIC…], whose messages start a poll at once."""
+    jobcomp_access: Path | None = None
+    """Settings file with the login of that Kafka."""
     place: Path | None = None
     """The file, or the folder of files, to which the cluster writes."""
     pools: Path | None = None
@@ -63,6 +65,8 @@ class FollowOptions:
         for name in ("rest_token_file", "rest_user"):
             if self.rest is None and getattr(self, name) is not None:
                 raise SettingsError(f"{OPTIONS[name]} needs --rest")
+        if self.jobcomp is None and self.jobcomp_access is not None:
+            raise SettingsError("--jobcomp-access needs --jobcomp")
         if self.rest is not None and self.slurm_cluster is not None:
             raise SettingsError("--slurm-cluster and --rest exclude each other: a slurmrestd has one cluster")
         if self.rest is not None and self.via:
@@ -78,6 +82,7 @@ OPTIONS = {
     "rest_user": "--rest-user",
     "slurm_cluster": "--slurm-cluster",
     "jobcomp": "--jobcomp",
+    "jobcomp_access": "--jobcomp-access",
     "place": "--from",
     "pools": "--pools",
     "time_zone": "--time-zone",

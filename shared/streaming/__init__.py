@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         read_secret,
     )
     from shadowtime.shared.streaming.server_checks import CHECKS
-    from shadowtime.shared.streaming.settings import Settings, read_settings
+    from shadowtime.shared.streaming.settings import Settings, read_settings, settings_of_other_kafka
     from shadowtime.shared.streaming.state import (
         Position,
         RedisReader,

@@ -52,11 +52,15 @@ def file_of(role: str) -> Path | None:
             return None
         raise SettingsError(f"{path}: {error.strerror}; correct or unset {VARIABLE}, which is {named}") from None
 
+    _require_own(path, about)
+    return path
+
+
+def _require_own(path: Path, about: os.stat_result) -> None:
     if about.st_uid != os.getuid():
         raise SettingsError(f"{path} belongs to user {about.st_uid}, so it is not read; expected user {os.getuid()}")
     if stat.S_IMODE(about.st_mode) & 0o077:
         raise SettingsError(f"{path} is open to other users, so it is not read; run: chmod 600 {path}")
-    return path
 
 
 def read_file(path: Path) -> dict[str, str]:
@@ -83,6 +87,18 @@ def read_file(path: Path) -> dict[str, str]:
         settings[name.removeprefix(PREFIX).lower()] = value
 
     return settings
+
+
+def read_kafka_file(path: Path) -> dict[str, str]:
+    """Return the settings of Kafka in a settings file, without the addresses of brokers.
+
+    Raise `SettingsError` if the file cannot be read, belongs to another user, is open to others, or has another form.
+    """
+    try:
+        _require_own(path, path.stat())
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
+    return {name: value for name, value in read_file(path).items() if _of(name, "kafka") and name != "kafka_bootstrap"}
 
 
 def format_env_file(settings: Mapping[str, str]) -> str:

@@ -18,6 +18,7 @@ from shadowtime.shared.streaming.role_settings import (
     applicable_settings,
     file_of,
     read_file,
+    read_kafka_file,
     read_secret,
 )
 from shadowtime.shared.streaming.urls import has_password, http_url, kafka_servers, redis_url
@@ -198,6 +199,24 @@ def read_settings(flags: list[str] | None = None, role: str | None = None) -> Se
     options = _made(flags, {})
     values = applicable_settings(defaults, {name: getattr(options, name) for name in options.model_fields_set})
     return _made(flags, values)
+
+
+def settings_of_other_kafka(servers: str, path: Path | None) -> Settings:
+    """Return settings for brokers that are not ours, with the login in a settings file; without one, no login.
+
+    Our own login is not among them, wherever it is set: no password is sent to a server where it does not belong.
+
+    Raise `SettingsError` if the file cannot be read, or a value is invalid.
+    """
+    own = {
+        name: field.default
+        for name, field in Settings.model_fields.items()
+        if name.startswith("kafka_") and name != "kafka_bootstrap"
+    }
+    stated = {} if path is None else read_kafka_file(path)
+    if unknown := sorted(stated.keys() - own.keys()):
+        raise SettingsError(f"{path}: unknown setting {unknown[0]}{among(unknown[0], sorted(own))}")
+    return _made(None, own | stated | {"kafka_bootstrap": servers})
 
 
 def _made(flags: list[str] | None, values: dict[str, Any]) -> Settings:

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from operator import attrgetter
+from pathlib import Path
 from typing import ClassVar
 
 from aiokafka.errors import KafkaError
@@ -32,8 +33,8 @@ from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.errors import BusError, ContradictionError, FollowError, SettingsError
 from shadowtime.shared.messages import ClusterOpened
 from shadowtime.shared.quoting import quote, truncate
-from shadowtime.shared.streaming import Settings
 from shadowtime.shared.streaming import clients as bus
+from shadowtime.shared.streaming import settings_of_other_kafka
 
 # Messages of the cluster that wake a follower before its next poll is due.
 
@@ -44,17 +45,18 @@ class Waker:
     The listener only signals that a message arrived. The follower then polls. A message may be lost or arrive twice.
     Slurm sends no message for a submission.
 
-    `place` is HOST:PORT/TOPIC. Several topics have commas between them. Raise `SettingsError` for any other text.
+    `place` is HOST:PORT/TOPIC. Several topics have commas between them. `access` is a settings file with the login of
+    that Kafka; without it, there is no login. Raise `SettingsError` for another place, or a file that cannot be read.
     """
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, access: Path | None = None) -> None:
         host, slash, topics = place.partition("/")
         if not slash or ":" not in host or not all(topics.split(",")):
             raise SettingsError(
                 f"--jobcomp {quote(place)}: expected HOST:PORT/TOPIC, such as kafka:9092/slurm-start,slurm-end"
             )
         self._topics = topics.split(",")
-        self._settings = Settings(kafka_bootstrap=host)
+        self._settings = settings_of_other_kafka(host, access)
         self._came = asyncio.Event()
         self._listening: asyncio.Task[None] | None = None
 
@@ -135,7 +137,17 @@ class SlurmSource(Mirrored):
 
     name: ClassVar[str] = "slurm"
     takes: ClassVar[frozenset[str]] = frozenset(
-        {"timeout", "patience", "via", "slurm_cluster", "jobcomp", "rest", "rest_token_file", "rest_user"}
+        {
+            "timeout",
+            "patience",
+            "via",
+            "slurm_cluster",
+            "jobcomp",
+            "jobcomp_access",
+            "rest",
+            "rest_token_file",
+            "rest_user",
+        }
     )
 
     def __init__(self, options: FollowOptions, client: SlurmClient | None = None) -> None:
@@ -144,7 +156,7 @@ class SlurmSource(Mirrored):
         self._asked = client or (ByCommands(options) if options.rest is None else ByRest(options))
         self._backoff = Backoff(options.every, LONGEST_PAUSE)
         self._seen: Load | None = None
-        self._waker = None if options.jobcomp is None else Waker(options.jobcomp)
+        self._waker = None if options.jobcomp is None else Waker(options.jobcomp, options.jobcomp_access)
         self._next = self._soonest = 0.0
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:

@@ -1,15 +1,21 @@
 """Kafka behind TLS and SASL, Redis behind TLS and a password: right credentials work, wrong ones are one clear line."""
 
+import asyncio
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
+from shadowtime.services.follower.io.slurm import Waker
 from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.streaming.role_settings import format_env_file
 from shadowtime.stack.servers.jars import jar_folder
 from shadowtime.stack.servers.ports import HOST, free_port
 from shadowtime.stack.servers.servers import Kafka, Redis
@@ -127,6 +133,31 @@ def test_the_whole_pipeline_behind_passwords_and_tls(secured: Secured, tmp_path:
     watched = command(["watch", "decisions", "--beginning", "--count", "1"], plain)
     assert watched.returncode == 0, watched.stderr
     assert '"run":"secured"' in watched.stdout
+
+
+@pytest.mark.parametrize("password", [SECRET, WRONG])
+def test_a_waker_has_a_login_of_its_own(secured: Secured, tmp_path: Path, password: str) -> None:
+    access = tmp_path / "slurm.env"
+    access.write_text(format_env_file(secured.settings | {"kafka_password": password}))
+    access.chmod(0o600)
+
+    async def waited() -> float:
+        async with AIOKafkaAdminClient(bootstrap_servers=secured.kafka.address) as admin:
+            await admin.create_topics([NewTopic(f"slurm-{password}", 1, 1)])
+        waker = Waker(f"{secured.settings['kafka_bootstrap']}/slurm-{password}", access)
+        began = time.monotonic()
+        async with AIOKafkaProducer(bootstrap_servers=secured.kafka.address) as producer:
+            try:
+                waiting = asyncio.create_task(waker.wait(PATIENCE if password == SECRET else 10))
+                while not waiting.done():
+                    await producer.send_and_wait(f"slurm-{password}", b"a job")
+                    await asyncio.sleep(0.2)
+                return time.monotonic() - began
+            finally:
+                await waker.close()
+
+    seconds = asyncio.run(waited())
+    assert seconds < PATIENCE if password == SECRET else seconds >= 10
 
 
 WORKER = ["serve", "scheduler"]

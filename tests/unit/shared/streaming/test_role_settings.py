@@ -8,7 +8,7 @@ import pytest
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.streaming import role_settings
 from shadowtime.shared.streaming.role_settings import FOLLOW_PORT, VARIABLE
-from shadowtime.shared.streaming.settings import read_settings
+from shadowtime.shared.streaming.settings import read_settings, settings_of_other_kafka
 
 LINES = """# written by make stack
 SHADOWTIME_KAFKA_BOOTSTRAP=127.0.0.1:7001
@@ -157,3 +157,27 @@ def test_an_empty_variable_counts_as_not_set(
     monkeypatch.setenv(VARIABLE, "")
     monkeypatch.setattr(role_settings, "FOLDER", tmp_path_factory.mktemp("none"))
     assert read_settings(role="live").kafka_bootstrap == "127.0.0.1:9092"
+
+
+def test_the_login_for_another_kafka_is_in_its_own_file_only(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our own login is never sent to the Kafka of the cluster, wherever it is set."""
+    monkeypatch.setenv("SHADOWTIME_KAFKA_USERNAME", "ours")
+    monkeypatch.setenv("SHADOWTIME_KAFKA_PASSWORD", "secret")
+    monkeypatch.setenv("SHADOWTIME_KAFKA_SECURITY_PROTOCOL", "SASL_PLAINTEXT")
+    plain = settings_of_other_kafka("slurm:9092", None)
+    assert (plain.kafka_security_protocol, plain.kafka_username, plain.kafka_password) == ("PLAINTEXT", None, None)
+
+    path = folder / "slurm.env"
+    path.write_text("SHADOWTIME_KAFKA_USERNAME=reader\nSHADOWTIME_KAFKA_BOOTSTRAP=other:1\nSHADOWTIME_WEB_PORT=1\n")
+    path.chmod(0o600)
+    own = settings_of_other_kafka("slurm:9092", path)
+    assert (own.kafka_bootstrap, own.kafka_username, own.kafka_password) == ("slurm:9092", "reader", None)
+
+    path.write_text("SHADOWTIME_KAFKA_USER=reader\n")
+    with pytest.raises(SettingsError, match="unknown setting kafka_user; did you mean 'kafka_username'"):
+        settings_of_other_kafka("slurm:9092", path)
+    path.chmod(0o644)
+    with pytest.raises(SettingsError, match="is open to other users"):
+        settings_of_other_kafka("slurm:9092", path)
+    with pytest.raises(SettingsError, match=r"none\.env: cannot be read: No such file"):
+        settings_of_other_kafka("slurm:9092", folder / "none.env")
