@@ -242,7 +242,7 @@ class Scheduler(StageHandler):
         """Free the resources that the job holds."""
         pool = self.places[ended.job_number] if ended.requeued else self.places.pop(ended.job_number)
         pool.end(ended, job)
-        self.passes.end(ended, job.started, job.submitted)
+        self.passes.end(ended, job)
         self._beside(pool, ended)
         return envelope
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from pydantic import ConfigDict, TypeAdapter
 
 from shadowtime.shared.messages import Decided, Envelope, JobEnded, JobStarted, JobSubmitted, Reason, moment
-from shadowtime.shared.stages import StartPredictions
+from shadowtime.shared.stages import RunningJob, StartPredictions
 
 KEPT = 3
 """Number of refusals kept for each waiting job: the most recent ones."""
@@ -35,7 +35,7 @@ NOTHING_PREDICTED = StartPredictions()
 class EndedJob(NamedTuple):
     """A job that has ended; times in seconds. `since` is the time from which it waited.
 
-    `requested_time` is the limit at its start or, without a limit, its request.
+    `requested_time` is its last limit; None if nothing ended it.
     """
 
     processors: int
@@ -116,7 +116,7 @@ class DecisionHistory:
         self.named.pop(started.job_number, None)
         self.refused.pop(started.job_number, None)
 
-    def end(self, ended: JobEnded, started: JobStarted, job: JobSubmitted) -> None:
+    def end(self, ended: JobEnded, job: RunningJob) -> None:
         """Keep the outcome of an ended job. A requeued job waits again and has not ended."""
         self.reasons.pop(ended.job_number, None)
         if ended.requeued:
@@ -124,10 +124,9 @@ class DecisionHistory:
                 self.expect(ended.job_number, None)
             return
         self.promises.pop(ended.job_number, None)
-        asked = started.limit or job.requested_time
-        began, over = moment(started), moment(ended)
+        began, over = moment(job.started), moment(ended)
         self.ended[ended.job_number] = EndedJob(
-            started.processors, asked, job.since, began, over, ended.run_time, ended.outcome
+            job.started.processors, job.limit, job.submitted.since, began, over, ended.run_time, ended.outcome
         )
         if len(self.ended) > KEPT_ENDED:
             del self.ended[next(iter(self.ended))]

@@ -12,6 +12,7 @@ from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.tables import (
     ADJUSTED,
     CORRECTIONS,
+    NEVER,
     REQUESTED,
     SHORTENED,
     SIZE,
@@ -256,7 +257,10 @@ class PoolScheduler:
         self.observe(changed)
 
     def change_running(self, changed: JobChanged, old: RunningJob, new: RunningJob) -> None:
-        """Update the resources of a running or suspended job. A new limit caps all planned times of the job."""
+        """Update the resources of a running or suspended job.
+
+        A new limit caps all planned times of the job. A planned time that was its limit is the new limit.
+        """
         number, processors = changed.job_number, new.started.processors
         suspended = number in self.suspended
         row = list(self.suspended[number] if suspended else self.running.remove(number))
@@ -270,9 +274,13 @@ class PoolScheduler:
             row[self._of_types :] = after_change(row[self._of_types :], changed.gpus)
         if new.submitted.priority is not None:
             self.queue.priorities[number] = new.submitted.priority
-        if (limit := new.started.limit) is not None and limit != old.started.limit:
+        if new.limit != old.limit:
+            limit = NEVER if new.limit is None else new.limit
             self.reshaped.setdefault(number, self._as_queued(row, old.submitted))
-            row[ADJUSTED : SHORTENED + 1] = [min(value, limit) for value in row[ADJUSTED : SHORTENED + 1]]
+            planned = row[ADJUSTED : SHORTENED + 1]
+            row[ADJUSTED : SHORTENED + 1] = [
+                limit if value == row[REQUESTED] else min(value, limit) for value in planned
+            ]
             row[REQUESTED] = limit
         if suspended:
             self.suspended[number] = tuple(row)

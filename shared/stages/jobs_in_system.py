@@ -44,6 +44,13 @@ class RunningJob(NamedTuple):
     """The time of its suspension, in seconds; None while it runs."""
     lost: int = 0
     """Total seconds of its earlier suspensions."""
+    unlimited: bool = False
+    """Whether its limit was taken away while it ran."""
+
+    @property
+    def limit(self) -> int | None:
+        """The seconds that it may run; None if nothing ends it, or its limit is unknown."""
+        return None if self.unlimited else self.started.limit or self.submitted.requested_time
 
     def stood_still(self, time: int) -> int:
         """Return the total time of its suspensions until `time`, in seconds."""
@@ -69,7 +76,9 @@ class RunningJob(NamedTuple):
         submitted = self.submitted
         if event.priority is not None:
             submitted = submitted.model_copy(update={"priority": event.priority})
-        return self._replace(submitted=submitted, started=self.started.model_copy(update=held))
+        unlimited = event.requested_time is None and (self.unlimited or event.unlimited is True)
+        started = self.started.model_copy(update=held)
+        return self._replace(submitted=submitted, started=started, unlimited=unlimited)
 
 
 def new_request(event: JobChanged) -> dict[str, Any]:

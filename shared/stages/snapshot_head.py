@@ -8,7 +8,7 @@ import orjson
 from shadowtime.shared.errors import SnapshotMismatch
 from shadowtime.shared.messages import ClusterOpened
 
-SNAPSHOT_SCHEMA = 26
+SNAPSHOT_SCHEMA = 27
 """The version of snapshots. A snapshot of another version is refused; the stage must be rebuilt from its topic."""
 
 

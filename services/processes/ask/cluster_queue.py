@@ -176,7 +176,7 @@ def _running(
     rows = []
     for job, end, predicted in handler.running_jobs():
         if wanted(job.submitted):
-            limit = job.started.limit or job.submitted.requested_time
+            limit = job.limit
             rows.append(
                 construct_unchecked(
                     RunningRow,

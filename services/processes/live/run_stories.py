@@ -123,7 +123,7 @@ class Stories(StageHandler):
         if old.suspended is None:
             self._stand_aside(story, old.started)
             self._take_place(story, new.started)
-        story.change(new.started)
+        story.change(new)
         self._note_job(story, envelope)
         return envelope
 

@@ -23,7 +23,7 @@ from shadowtime.shared.messages import (
     moment,
     whose,
 )
-from shadowtime.shared.stages import StartPredictions
+from shadowtime.shared.stages import RunningJob, StartPredictions
 
 NOTES = 30
 """The maximum number of decisions that a story keeps. The oldest are dropped first."""
@@ -93,6 +93,8 @@ class Story:
         self.forecast_reason = None if envelope.forecast is None else envelope.forecast.reason
         self.awaited: Awaited | None = None
         self.started: JobStarted | None = None
+        self.unlimited = False
+        """Whether its limit was taken away while it ran."""
         self.ended: JobEnded | None = None
         self.withdrawn: JobWithdrawn | None = None
         self.suspended = False
@@ -116,7 +118,9 @@ class Story:
 
     @property
     def limit(self) -> int | None:
-        """Seconds that the job may run; None if that is unknown."""
+        """Seconds that the job may run; None if nothing ends it, or that is unknown."""
+        if self.unlimited:
+            return None
         limit = None if self.started is None else self.started.limit
         return self.job.requested_time if limit is None else limit
 
@@ -149,11 +153,12 @@ class Story:
 
     def start(self, started: JobStarted) -> None:
         """Record the start of the job."""
-        self.started, self._expected, self._until, self.lost = started, None, -1, 0
+        self.started, self.unlimited = started, False
+        self._expected, self._until, self.lost = None, -1, 0
 
-    def change(self, started: JobStarted) -> None:
+    def change(self, job: RunningJob) -> None:
         """Record the new size or limit of the running job. Its expected end is computed again."""
-        self.started, self._until = started, -1
+        self.started, self.unlimited, self._until = job.started, job.unlimited, -1
 
     def withdraw(self, withdrawn: JobWithdrawn) -> None:
         """Record that the job has left the queue."""

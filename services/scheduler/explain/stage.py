@@ -115,7 +115,7 @@ class Explaining(Scheduler):
             return why | {
                 "state": "running" if runs.suspended is None else "suspended",
                 "processors": runs.started.processors,
-                "requested_time": runs.started.limit or runs.submitted.requested_time,
+                "requested_time": runs.limit,
                 "since": runs.submitted.since,
                 "started": moment(runs.started),
             }

@@ -188,7 +188,7 @@ class LogReading(NamedTuple):
     """The number of records of the run that are read, as far as there are any, however many others lie in between."""
     limit: int
     limit_of_all: int
-    """The maximum numbers of records that are taken: of each run, and of all runs."""
+    """The maximum numbers of records that are taken: of each other run, and of all runs."""
 
 
 class LeftReader:
@@ -199,6 +199,7 @@ class LeftReader:
         self._left, self._key = left, reading.key
         self._partition, self._start = part.partition, part.first
         self._remaining: defaultdict[bytes, int] = defaultdict(lambda: reading.limit)
+        self._remaining[reading.key] = max(reading.limit, reading.own)
         self._remaining_of_all = reading.limit_of_all
         self._due = reading.own
 

@@ -83,24 +83,38 @@ def most_waiting(turns: FairQueue[Received]) -> int:
     return ample if taken < 0.5 else few if taken < 0.75 else one
 
 
-def next_reading(left: LeftRecords, turns: FairQueue[Received]) -> LogReading | None:
+def next_reading(left: LeftRecords, turns: FairQueue[Received], *, short_first: bool = True) -> LogReading | None:
     """Return the next reading of left records, in O(runs with left records); None if nothing is to be read now.
 
-    Runs with a short backlog come first. The log is read in large parts, so few readings take many records. While half
-    of the queue is used, only runs with few waiting records are read. If more is used, only runs without any are read,
-    and one record of each. So there is room for new records.
+    The log is read in large parts, so few readings take many records. While half of the queue is used, only runs with
+    few waiting records are read. If more is used, only runs without any are read, and one record of each other run. So
+    there is room for new records.
+
+    Parameters
+    ----------
+    short_first
+        Whether runs with a short backlog come first. Every other reading they do not: under attack there may always be
+        some, and a run with a longer backlog would never be read.
     """
     if not left:
         return None
-    ample, few, one = WAITING_EACH
+    readings = (_of_short_backlog, _of_any_backlog) if short_first else (_of_any_backlog, _of_short_backlog)
+    return next((reading for find in readings if (reading := find(left, turns)) is not None), None)
+
+
+def _of_short_backlog(left: LeftRecords, turns: FairQueue[Received]) -> LogReading | None:
+    few = WAITING_EACH[1]
     short = [run for run in left.keys if turns.count(run) <= few // 2 and left.count(run) <= SHORT_BACKLOG]
-    if short:
-        return LogReading(min(short, key=turns.count), few, few, few)
+    return LogReading(min(short, key=turns.count), few, few, few) if short else None
+
+
+def _of_any_backlog(left: LeftRecords, turns: FairQueue[Received]) -> LogReading | None:
+    ample, few, one = WAITING_EACH
     key, waiting, most = min(left.keys, key=turns.count), len(turns), most_waiting(turns)
     if most == ample and waiting + READ_AGAIN <= WAITING // 2:
         return LogReading(key, one, ample, WAITING // 2 - waiting)
     limit = one if most == one or waiting > 5 * WAITING // 8 else few
-    return LogReading(key, one, limit, READ_AGAIN) if turns.count(key) <= limit // 2 and not turns.full else None
+    return LogReading(key, few, limit, READ_AGAIN) if turns.count(key) <= limit // 2 and not turns.full else None
 
 
 class WorkerLoop:
@@ -126,6 +140,8 @@ class WorkerLoop:
         self._left = LeftRecords()
         self._reading: asyncio.Task[None] | None = None
         """The task that reads left records again."""
+        self._short_first = True
+        """Whether the next reading is for a run with a short backlog, if there is one."""
         self._stored = -STORE_SECONDS
         """The time at which it was last stored which records are not handled."""
         self._at_once = settings.batch_size
@@ -235,11 +251,12 @@ class WorkerLoop:
             if self._reading is not None:
                 self._reading.result()
             self._reading = asyncio.create_task(self._read_left_of(worker, readable))
+            self._short_first = not self._short_first
 
     @property
     def _readable(self) -> LogReading | None:
         reading = self._reading is not None and not self._reading.done()
-        return None if reading else next_reading(self._left, self.turns)
+        return None if reading else next_reading(self._left, self.turns, short_first=self._short_first)
 
     async def _read_left_of(self, worker: StageWorker, reading: LogReading) -> None:
         """Read the log from the left records of a run on, until the run has enough records that wait.

@@ -85,6 +85,10 @@ class LogPosition:
 JOURNAL_BYTES, JOURNAL_SECONDS = 4_000_000, 0.5
 """Bytes of inputs, and seconds to compute them, after which a snapshot replaces the journal."""
 
+SHORT_JOURNAL, TIMES_SNAPSHOT = 256_000, 8
+"""A snapshot also replaces a journal that has as many bytes, and as many times the bytes of the last snapshot. Such a
+snapshot costs little beside the events, and the run is restored many times faster."""
+
 
 @dataclass
 class Journal:
@@ -110,12 +114,14 @@ class Journal:
         self.seconds += done.effort.seconds
 
     def due(self, done: Slice, every: int) -> bool:
-        """Return whether a snapshot must replace the journal: the journal is long, or its last event was undone.
+        """Return whether a snapshot must replace the journal: it is long, an event was undone, or the log has ended.
 
-        `every` is the maximum number of events of a journal.
+        The run of an ended log is not held, so each event behind the end restores it, only to be refused. `every` is
+        the maximum number of events of a journal.
         """
-        long = self.events >= every or self.size >= JOURNAL_BYTES or self.seconds >= JOURNAL_SECONDS
-        return done.undone or long
+        most = min(JOURNAL_BYTES, max(SHORT_JOURNAL, TIMES_SNAPSHOT * self.snapshot))
+        long = self.events >= every or self.size >= most or self.seconds >= JOURNAL_SECONDS
+        return done.undone or done.closed or long
 
 
 @dataclass

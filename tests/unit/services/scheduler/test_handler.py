@@ -7,6 +7,7 @@ from shadowtime.shared.messages.decisions import Start
 from shadowtime.shared.messages.envelope import CapacityChanged, Decided, SchedulingPoint
 from shadowtime.shared.messages.job_events import JobChanged
 from shadowtime.shared.messages.reasons import Backfilled, FitsNow
+from shadowtime.shared.stages.stage import StageRun
 from tests.support.told_scheduler import Told
 
 
@@ -194,6 +195,29 @@ def test_a_job_that_changed_while_it_ran_is_requeued_as_it_was_submitted(limit: 
     assert told.scheduler.queue.requested_time.tolist() == [100]
     assert told.scheduler.queue.predicted_time.tolist() == [80]
     assert told.starts(9) == (Start(job_number=1, processors=8, limit=100, reason=FitsNow()),)
+
+
+@pytest.mark.parametrize("policy", ["easy", "fcfs"])
+def test_a_running_job_whose_limit_is_taken_away_ends_never_in_plans(policy: str) -> None:
+    """The second job fits beside the head until the head can start. Nobody knows when that is any more."""
+    told = Told(policy=policy)
+    told.submit(1, 8, 100)
+    told.start(1, 8, limit=100)
+    told.tell(JobChanged(time=5, job_number=1, unlimited=True))
+    snapshot, told.run = told.run.snapshot(), StageRun(told.run.stage)
+    told.run.restore(snapshot)
+    assert told.scheduler.running.requested_time.tolist() == [NEVER]
+    told.tell(JobChanged(time=6, job_number=1, priority=5))
+    assert told.scheduler.running.requested_time.tolist() == [NEVER]
+    told.submit(2, 10, 100, time=7)
+    told.submit(3, 2, 10_000, time=7)
+    assert told.numbers(7) == ([3] if policy == "easy" else [])
+    told.tell(JobChanged(time=8, job_number=1, requested_time=60))
+    assert told.scheduler.running.requested_time.tolist() == [60]
+    assert told.numbers(8) == []
+    told.tell(JobChanged(time=9, job_number=1, unlimited=True))
+    told.end(1, 9, requeued=True)
+    assert told.scheduler.queue.requested_time.tolist()[0] == 100
 
 
 def test_fcfs_lets_nobody_by() -> None:

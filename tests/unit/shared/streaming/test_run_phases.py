@@ -7,7 +7,15 @@ import pytest
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.stages.stage import StageRun
-from shadowtime.shared.streaming.worker.run import TRANSITIONS, IllegalTransition, Run, RunPhase
+from shadowtime.shared.streaming.worker.run import (
+    SHORT_JOURNAL,
+    TIMES_SNAPSHOT,
+    TRANSITIONS,
+    IllegalTransition,
+    Journal,
+    Run,
+    RunPhase,
+)
 from shadowtime.shared.streaming.worker.slices import Slice
 
 
@@ -58,3 +66,13 @@ def test_no_two_slices_of_a_run_are_committed_at_once() -> None:
         await task
 
     asyncio.run(commits())
+
+
+def test_a_snapshot_replaces_a_journal_that_makes_restoring_slow() -> None:
+    """Else each of an attacker's events behind the end of a run restores a thousand events before it is refused."""
+    assert not Journal(events=20).due(Slice(20), every=2_000)
+    assert Journal(events=20).due(Slice(20, closed=True), every=2_000)
+    assert Journal(events=20).due(Slice(20, undone=True), every=2_000)
+    assert Journal(size=SHORT_JOURNAL).due(Slice(20), every=2_000)
+    assert not Journal(size=SHORT_JOURNAL, snapshot=SHORT_JOURNAL).due(Slice(20), every=2_000)
+    assert Journal(size=TIMES_SNAPSHOT * SHORT_JOURNAL, snapshot=SHORT_JOURNAL).due(Slice(20), every=2_000)

@@ -409,6 +409,16 @@ def test_a_new_limit_of_a_running_job_moves_its_end_at_once() -> None:
     assert (overview(view)["running"][1]["limit"], overview(view)["running"][1]["end"]) == (7200, 7200)
 
 
+def test_a_running_job_whose_limit_is_taken_away_has_none() -> None:
+    change = JobChanged(time=1000, job_number=1, unlimited=True)
+    view = view_of(*RUNS, change)
+    assert overview(view)["running"][1]["limit"] is None
+    row = queue_row(view, view.stories[1], NO_WORDS)
+    assert (row.limit, row.used) == (None, None)
+    again = JobChanged(time=1000, job_number=1, requested_time=7200)
+    assert overview(view_of(*RUNS, change, again))["running"][1]["limit"] == 7200
+
+
 def test_while_a_job_is_suspended_others_have_reasons_to_wait() -> None:
     """On a machine without memory or GPUs, the page, `queue` and `ask --job` ended with a traceback of numpy."""
     view = view_of(*RUNS, submitted(2, 8), JobSuspended(time=600, job_number=1), SchedulingPoint(time=1500))
