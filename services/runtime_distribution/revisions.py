@@ -37,10 +37,11 @@ def asked_about(number: int, now: int, jobs: JobsInSystem) -> AskedJob | None:
     """
     if (job := jobs.waiting.get(number)) is not None:
         return AskedJob(job, None)
-    submitted, started, suspended, lost = jobs.running[number]
-    if suspended is not None or (submitted.moldable and started.processors != submitted.requested_processors):
+    runs = jobs.running[number]
+    submitted, started = runs.submitted, runs.started
+    if runs.suspended is not None or (submitted.moldable and started.processors != submitted.requested_processors):
         return None
-    return AskedJob(submitted, now - moment(started) - lost)
+    return AskedJob(submitted, now - moment(started) - runs.lost)
 
 
 def is_estimate(point: float | None, elapsed: int | None) -> bool:

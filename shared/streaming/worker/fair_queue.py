@@ -270,9 +270,9 @@ class FairQueue(Generic[Item]):
         return len(self._waiting.get(key, ()))
 
     @property
-    def items(self) -> Iterator[Item]:
-        """All waiting items, by key."""
-        return (item for waiting in self._waiting.values() for item, _ in waiting)
+    def items(self) -> Iterator[tuple[bytes, Item]]:
+        """All waiting items, by key, each with its key."""
+        return ((key, item) for key, waiting in self._waiting.items() for item, _ in waiting)
 
     def heads(self) -> list[Item]:
         """Return the first waiting item of each key that is not costly, in O(keys)."""

@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
+from itertools import chain
 from typing import Any
 
 import faust
@@ -64,9 +65,9 @@ SHORT_BACKLOG = 100
 NO_RUN = b"\xff%d"
 """The key under which the records of a partition wait that no run can have. No name of a run has such a key."""
 
-STORE_SECONDS, STORED_FROM = 2.0, 1_000
-"""Seconds after which it is stored again which records are not handled, if there are as many offsets from the first
-left record to the last received one."""
+STORE_SECONDS, STORE_SHARE, STORED_FROM = 2.0, 0.01, 1_000
+"""Least number of seconds after which it is stored again which records are not handled, largest share of the time that
+this takes, and the number of offsets from the first left record to the last received one from which it is done."""
 
 READ_BACK = 5_000
 """The number of records that the next owner of a partition receives again in one go: the last ones. Most unhandled
@@ -142,8 +143,8 @@ class WorkerLoop:
         """The task that reads left records again."""
         self._short_first = True
         """Whether the next reading is for a run with a short backlog, if there is one."""
-        self._stored = -STORE_SECONDS
-        """The time at which it was last stored which records are not handled."""
+        self._store_due = 0.0
+        """The time from which on it is stored again which records are not handled."""
         self._at_once = settings.batch_size
         """The maximum number of records that are handled together while runs without a backlog are at work."""
         self._last: Any = None
@@ -367,19 +368,28 @@ class WorkerLoop:
 
     async def _store_unhandled(self, worker: StageWorker) -> None:
         """Store now and then which records are not handled, if many lie between them and the last received one."""
-        if not self._left or time.monotonic() < self._stored + STORE_SECONDS:
+        began = time.monotonic()
+        if not self._left or began < self._store_due:
             return
-        self._stored = time.monotonic()
         waiting: defaultdict[int, list[tuple[bytes, int]]] = defaultdict(list)
-        for received in (*self.turns.items, *worker.pending):
-            if worker.is_current(received):
-                waiting[received.record.partition].append((self._key_of(received.record), received.record.offset))
+        current: dict[tuple[int, int], bool] = {}  # by stretch of a log
+        pending = ((self._key_of(received.record), received) for received in worker.pending)
+        for key, received in chain(self.turns.items, pending):
+            stretch = received.record.partition, received.epoch
+            if stretch not in current:
+                current[stretch] = worker.is_current(received)
+            if current[stretch]:
+                waiting[received.record.partition].append((key, received.record.offset))
+        stored = {}  # all are of one instant: while one is sent, other records may be read from the log
         for tp in self._consumer.assignment():
             first, stop = self._left.first_of(tp.partition), self._consumer.stop_of(tp)
             if tp.topic == self.stage.reads and first is not None and stop is not None and first + STORED_FROM <= stop:
                 identity = worker.identity(tp.partition)
-                unhandled = self._left.unhandled(tp.partition, identity, stop, waiting[tp.partition])
-                await worker.store_unhandled(tp.partition, unhandled)
+                stored[tp.partition] = self._left.unhandled(tp.partition, identity, stop, waiting[tp.partition])
+        took = time.monotonic() - began
+        self._store_due = began + max(STORE_SECONDS, took / STORE_SHARE)
+        for partition, unhandled in stored.items():
+            await worker.store_unhandled(partition, unhandled)
 
     async def _watch_topic(self, stream: KafkaStream) -> None:
         """Ask Kafka now and then whether the topic is still the same."""

@@ -660,7 +660,9 @@ class RecordProcessor:
                     work = work[done:]
 
     def _log(self, partition: int) -> PartitionLog:
-        return self._logs.setdefault(partition, PartitionLog())
+        if (partition_log := self._logs.get(partition)) is None:
+            partition_log = self._logs[partition] = PartitionLog()
+        return partition_log
 
 
 log = logging.getLogger("shadowtime.worker")

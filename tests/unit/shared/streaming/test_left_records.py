@@ -238,9 +238,29 @@ def test_the_unhandled_records_are_stored_if_many_lie_behind_them() -> None:
     consumer.at += 1
     asyncio.run(loop._store_unhandled(cast("Any", loop.worker)))  # noqa: SLF001
     assert not stored  # not twice in two seconds
-    loop._stored -= STORE_SECONDS  # noqa: SLF001
+    loop._store_due -= STORE_SECONDS  # noqa: SLF001
     asyncio.run(loop._store_unhandled(cast("Any", loop.worker)))  # noqa: SLF001
     assert stored == [Unhandled("log/0", consumer.at, {b"kth": LeftSpan(0, consumer.at - 1, consumer.at)})]
+
+
+def test_what_is_stored_of_all_partitions_is_of_one_instant() -> None:
+    """While one statement is sent, records of another partition are read from the log: they must not be in neither."""
+    loop, consumer = receiving_loop(Settings())
+    names = {clients.partition_of(name, 8): name.encode() for name in map(str, range(99))}
+    stored = dict[int, Unhandled]()
+
+    async def store(at: int, unhandled: Unhandled) -> None:
+        stored[at] = unhandled
+        for key in loop._left.keys:  # noqa: SLF001
+            loop._left.read(key, 1, 1)  # noqa: SLF001
+
+    for partition, key in names.items():
+        loop._left.add(key, partition, 1, 0)  # noqa: SLF001
+    consumer.at = STORED_FROM
+    consumer.assignment = lambda: {TopicPartition(STAGES[0].reads, at) for at in names}  # type: ignore[method-assign]
+    cast("Any", loop.worker).store_unhandled = store
+    asyncio.run(loop._store_unhandled(cast("Any", loop.worker)))  # noqa: SLF001
+    assert {at: list(one.spans) for at, one in stored.items()} == {at: [key] for at, key in names.items()}
 
 
 def test_a_partition_that_was_revoked_has_no_more_records() -> None:
