@@ -220,6 +220,13 @@ class LeftReader:
         self._due -= key == self._key
         return part.epoch
 
+    def stop_before(self, offset: int) -> None:
+        """End the reading: the run of the reading has no other record before `offset`."""
+        if self._key in self._left and self._remaining[self._key]:
+            part = self._left.next_part(self._key)
+            if part.partition == self._partition and part.first < offset <= part.last:
+                self._left.read(self._key, offset, 0)
+
     @property
     def enough(self) -> bool:
         """Whether enough was taken."""

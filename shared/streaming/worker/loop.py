@@ -59,6 +59,9 @@ are known to have no backlog have the second number at least."""
 READ_AGAIN = WAITING // 20
 """The minimum number of records that are read from the log together, unless a run has few waiting records."""
 
+READING_SECONDS = 0.2
+"""Seconds after which a reading of the log ends. The next one for the same run goes on there."""
+
 SHORT_BACKLOG = 100
 """The maximum number of left records of a run with a short backlog."""
 
@@ -270,7 +273,7 @@ class WorkerLoop:
         if tp not in self._consumer.assignment():
             self._left.drop(part.partition)
             return
-        taken = LeftReader(self._left, reading)
+        taken, until = LeftReader(self._left, reading), time.monotonic() + READING_SECONDS
         try:
             async with aclosing(worker.read_again(part.partition, part.first, stop)) as log_parts:
                 async for records in log_parts:
@@ -281,6 +284,9 @@ class WorkerLoop:
                             self._consumer.read_again(tp, record.offset)
                             self._put(worker, own, Received(record, epoch, time.monotonic()))
                     if taken.enough:
+                        return
+                    if time.monotonic() > until and records:
+                        taken.stop_before(records[-1].offset + 1)
                         return
         except BusError as error:
             log.warning("%s: %s; trying again", self.stage.name, error)

@@ -107,6 +107,28 @@ def test_readings_take_the_records_of_each_run_in_order_and_none_twice(keys: lis
     assert taken == {key: [at for at, each in enumerate(keys) if each == key] for key in keys}
 
 
+@given(st.lists(st.sampled_from([b"a", b"b", b"c"]), min_size=1, max_size=60), st.integers(1, 6), st.integers(1, 9))
+def test_a_reading_that_was_ended_goes_on_where_it_was(keys: list[bytes], most: int, patience: int) -> None:
+    left = LeftRecords()
+    for offset, key in enumerate(keys):
+        left.add(key, 0, 7, offset)
+    taken: dict[bytes, list[int]] = {key: [] for key in keys}
+    while left:
+        chosen = left.keys[0]
+        part = left.next_part(chosen)
+        before = part.first
+        reader = LeftReader(left, LogReading(chosen, most, most, most))
+        for offset in range(part.first, min(part.first + patience, part.last + 1)):
+            if reader.epoch_of(keys[offset], offset) == 7:
+                taken[keys[offset]].append(offset)
+            if reader.enough:
+                break
+        else:
+            reader.stop_before(offset + 1)
+        assert chosen not in left or left.next_part(chosen).first > before
+    assert taken == {key: [at for at, each in enumerate(keys) if each == key] for key in keys}
+
+
 @given(
     st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.sampled_from(["left", "waits", "done"])), max_size=60),
     st.integers(0, 3),
