@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         MachineParts,
         gpu_types_of,
         gpus_of,
+        hosts_of,
         parts_of_nodes,
         read_parts,
     )

@@ -98,7 +98,10 @@ EXPECTED = {
 
 _DECIMAL_COMMA = re.compile(r"\s*[0-9]+,[0-9]+\s*\Z")
 _COMMAS = re.compile(r"\s*[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?\s*\Z")
-_HOW_TIMES = "; --date-format states the format of dates, and NAME=COLUMN:ms (or s, us, ns) the unit of numbers"
+_HOW_TIMES = (
+    "; --date-format states the format of dates, --time-zone the zone of abbreviations such as CET, and "
+    "NAME=COLUMN:ms (or s, us, ns) the unit of numbers"
+)
 _HOW_MEMORY = "; --columns memory=COLUMN:B (or K, M, G, T) states the unit of numbers"
 _ROUNDED = re.compile(r"[0-9](\.[0-9]+)?[eE]\+[0-9]+\Z")
 """A large number as spreadsheets show it."""

@@ -4,9 +4,10 @@ import gzip
 import io
 import json
 import pickle
+import re
 import tarfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow
@@ -489,3 +490,192 @@ def test_columns_at_once_and_rows_one_by_one_are_the_same(
     one_by_one = trace_of(tmp_path, text, time_zone=zone)
     assert (at_once.table == one_by_one.table).all()
     assert (at_once.notes, at_once.left_out) == (one_by_one.notes, one_by_one.left_out)
+
+
+SECONDS = "job_number,submit,start,end,processors,limit,user\n"
+BOM = "\ufeff"
+
+
+def in_seconds(job: int, submit: object = 1795325473, user: str = "ann") -> str:
+    return f"{job},{submit},1795326073,1795329673,4,7200,{user}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "jobs"),
+    [
+        (BOM + SECONDS + in_seconds(1) + BOM + SECONDS + in_seconds(2), 2),
+        (BOM + SACCT.replace("JobID", "JobIDRaw") + sacct_row(1) + BOM + SACCT.replace("JobID", "JobIDRaw"), 1),
+        (f"{BOM}; MaxProcs: 8\n1{' 1' * 17}\n{BOM}2{' 1' * 17}", 2),
+    ],
+)
+def test_files_with_byte_order_marks_may_be_appended(tmp_path: Path, text: str, jobs: int) -> None:
+    trace = trace_of(tmp_path, text)
+    assert (len(trace.table), trace.left_out) == (jobs, {})
+
+
+def test_json_has_nan_and_several_documents(tmp_path: Path) -> None:
+    """`json.dump` and pandas write `NaN`. A folder is one log, so each of its files is a document."""
+    row = {"job_number": 1, "submit": 1795325473, "start": 1795326073, "end": 1795329673, "processors": 4}
+    rows = [row | {"limit": float("nan")}, row | {"job_number": 2, "limit": 7200}, row | {"job_number": 3, "limit": 60}]
+    right = [(1, 600, 3600, 4, MAX_DURATION), (2, 600, 3600, 4, 7200), (3, 600, 3600, 4, 60)]
+    one, *others = rows
+    for text in (
+        json.dumps(rows),
+        "".join(json.dumps(entry) + "\n" for entry in rows),
+        "\n".join(json.dumps(entry, indent=1) for entry in rows),
+        f"{BOM}{json.dumps([one])}\n{BOM}{json.dumps(others)}",
+        f"{json.dumps({'jobs': [one]}, indent=1)}\n{json.dumps({'jobs': others}, indent=1)}",
+    ):
+        assert facts(trace_of(tmp_path, text)) == right
+    with pytest.raises(TraceError, match="cannot be read as JSON: Expecting"):
+        trace_of(tmp_path, json.dumps(rows)[:-1])
+
+
+@pytest.mark.parametrize(
+    ("date", "zone", "order", "right"),
+    [
+        ("2026-10-25 02:30:00 CEST", "Europe/Berlin", None, 1792888200),
+        ("2026-10-25 02:30:00 CET", "Europe/Berlin", "%Y-%m-%d %H:%M:%S %Z", 1792891800),
+        ("Sun Oct 25 02:30:00 CET 2026", "Europe/Berlin", None, 1792891800),
+        ("Sun Oct 25 02:30:00 CET 2026", "Europe/Berlin", "%a %b %d %H:%M:%S %Z %Y", 1792891800),
+        ("10/25/2026 1:30 AM UTC", "Europe/Berlin", None, 1792891800),
+        ("2026-10-25 01:30:00 UTC", "Europe/Berlin", "%Y-%m-%d %H:%M:%S %Z", 1792891800),
+        ("2026-10-25 02:30:00 +0100 CET", None, None, 1792891800),
+        ("2026-10-24 22:30:00 -03", None, None, 1792891800),
+    ],
+)
+def test_a_date_may_abbreviate_its_time_zone(
+    tmp_path: Path, date: str, zone: str | None, order: str | None, right: int
+) -> None:
+    """A format with `%Z` had read each abbreviation as the zone of `--time-zone`, or as UTC."""
+    table = f"job_number,submit,wait,run_time,processors\n1,{date},60,60,4\n"
+    trace = trace_of(tmp_path, table, time_zone=zone, date_format=order)
+    assert (trace.unix_start_time, [note for note in trace.notes if "zone" in note]) == (right, [])
+
+
+@pytest.mark.parametrize("order", [None, "%Y-%m-%d %H:%M:%S %Z"])
+def test_another_abbreviation_is_no_time(tmp_path: Path, order: str | None) -> None:
+    table = "job_number,submit,wait,run_time,processors\n1,2026-10-25 02:30:00 PST,60,60,4\n"
+    with pytest.raises(TraceError, match=r"not a time.*--time-zone the zone of abbreviations such as CET"):
+        trace_of(tmp_path, table, date_format=order)
+
+
+def test_unix_time_zero_in_america_is_no_time(tmp_path: Path) -> None:
+    table = "job_number,submit,start,end,processors,limit\n"
+    for job in range(1, 5):
+        table += f"{job},2026-03-02 08:00:00,1969-12-31 19:00:00,2026-03-02 09:00:00,4,7200\n"
+    trace = trace_of(tmp_path, table + "5,2026-03-02 08:00:00,2026-03-02 08:10:00,2026-03-02 09:10:00,4,7200\n")
+    assert (len(trace.table), trace.left_out, facts(trace, "job_number", "left_time")[3]) == (5, {}, (4, 3600))
+
+
+@pytest.mark.parametrize("rounded", [lambda time: f"{time:.5E}", lambda time: str(time // 128 * 128)])
+def test_rounded_unix_times_are_reported(tmp_path: Path, rounded: Callable[[int], str]) -> None:
+    """Spreadsheets show and export 1.79533E+09; pandas stores 32 bits if asked to downcast."""
+    times = [1795325473 + 7919 * job for job in range(30)]
+    table = "job_number,submit,wait,run_time,processors\n"
+    right = trace_of(tmp_path, table + "".join(f"{job},{time},5,99,4\n" for job, time in enumerate(times)))
+    wrong = trace_of(tmp_path, table + "".join(f"{job},{rounded(time)},5,99,4\n" for job, time in enumerate(times)))
+    assert not any("rounded" in note for note in right.notes)
+    (note,) = (note for note in wrong.notes if "rounded" in note)
+    assert re.match(r"all times of submit are multiples of (10,000|128) s: they have been rounded", note)
+
+
+def test_names_have_no_blanks_around_them(tmp_path: Path) -> None:
+    """psql pads the cells of each of its outputs to another width."""
+    text = SECONDS.replace(",", " | ") + in_seconds(1).replace(",", " | ")
+    trace = trace_of(tmp_path, text + in_seconds(2, user="ann  ").replace(",", " | "))
+    assert facts(trace, "user_id") == [(1,), (1,)]
+
+
+def test_parquet_may_have_texts_as_bytes(tmp_path: Path) -> None:
+    """Hive, Impala and older writers do not say that their bytes are texts."""
+    columns = {
+        "job_number": [b"7", b"8_1"],
+        "submit": [b"2026-03-02 08:00:00"] * 2,
+        "wait": [600] * 2,
+        "run_time": [3600] * 2,
+        "processors": [4] * 2,
+        "limit": [7200] * 2,
+        "user": [b"m\xc3\xbcller", None],
+    }
+    path = tmp_path / "jobs.parquet"
+    parquet.write_table(pyarrow.table(columns), path)
+    names = tmp_path / "names.json"
+    trace = read_trace(path, Reading(names=names))
+    assert facts(trace, "job_number", "wait_time") == [(7, 600), (200000008, 600)]
+    assert (json.loads(names.read_text())["user"], dict(trace.job_ids)) == ({"müller": 1}, {200000008: "8_1"})
+    packed = written(tmp_path, gzip.compress(path.read_bytes()), "jobs.parquet.gz")
+    with pytest.raises(TraceError, match=r"jobs.parquet.gz: this is a packed Parquet file; unpack it first"):
+        read_trace(packed)
+
+
+def test_zstd_files_may_begin_with_a_frame_to_skip(tmp_path: Path) -> None:
+    """`pzstd` writes the size of each frame in front of it."""
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write((SACCT + sacct_row()).encode())
+    skipped = b"\x50\x2a\x4d\x18\x04\0\0\0\x01\0\0\0"
+    assert facts(trace_of(tmp_path, skipped + sink.getvalue().to_pybytes())) == [(1, *RAN)]
+
+
+@pytest.mark.parametrize(
+    ("beginning", "what"),
+    [
+        (b"FEA1\0\0", "a Feather file"),
+        (b"\xff\xff\xff\xff\x10\x01", "an Arrow file"),
+        (b"\x5d\0\0\x80\0", "packed by lzma"),
+        ("Summary of time in seconds spent in various states:\nJOBID   USER\n", "output of bhist"),
+        ("\nJob <12>, User <eve>, Project <a>, Command <b>\n", "output of bhist"),
+        ("VERSION 230\n1 0 1 eve users 3600 Completed\n", "a file of statistics of Maui"),
+        ("000 (001.000.000) 2026-11-22 05:31:13 Job submitted from host: <h>\n...\n", "HTCondor's log of events"),
+        ("[2026-11-22T05:31:13.123] sched: Allocate JobId=101, NodeList=n1\n", "a log of Slurm's daemons"),
+        ('[[pool]]\nname = "a"\n', "a file of pools"),
+    ],
+)
+def test_further_kinds_of_files_are_named(tmp_path: Path, beginning: str | bytes, what: str) -> None:
+    with pytest.raises(TraceError, match=f"this is {what}"):
+        trace_of(tmp_path, beginning)
+
+
+def test_a_workbook_of_libreoffice_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.ods"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("content.xml", "<x/>")
+    with pytest.raises(TraceError, match="this is a LibreOffice table"):
+        read_trace(path)
+
+
+POOLS = """[[pool]]
+name = "cpu"
+processors = 64
+partitions = ["batch"]
+[[pool]]
+name = "gpu"
+processors = 64
+node_names = ["g[01-03,07]", "h1"]
+"""
+
+
+@pytest.mark.parametrize(("node", "pool"), [("g02", 1), ("g[07-08]", 1), ("h1", 1), ("g04", 0)])
+def test_node_names_of_a_pool_may_be_lists(tmp_path: Path, node: str, pool: int) -> None:
+    """A list was a name that no node has, so jobs counted in the pool of their partition."""
+    head = SACCT.replace("AllocCPUS", "AllocCPUS|Partition|NodeList")
+    pools = written(tmp_path, BOM + POOLS, "pools.toml")
+    trace = trace_of(tmp_path, head + sacct_row(more=f"|batch|{node}"), pools=pools)
+    assert facts(trace, "pool") == [(pool,)]
+
+
+def test_a_list_without_nodes_is_refused(tmp_path: Path) -> None:
+    pools = written(tmp_path, POOLS.replace("g[01-03,07]", "g[a-c]"), "pools.toml")
+    with pytest.raises(TraceError, match=r"node_names: 'g\[a-c\]' is no name of a node, and no list such as"):
+        trace_of(tmp_path, SACCT + sacct_row(), pools=pools)
+
+
+def test_pools_may_be_packed_or_in_utf_16(tmp_path: Path) -> None:
+    nodes = "NodeName=n1 CPUTot=4 RealMemory=4000 Gres=(null)\n   Partitions=batch\n"
+    for content in (gzip.compress(nodes.encode()), nodes.encode("utf-16")):
+        log = SACCT.replace("AllocCPUS", "AllocCPUS|NodeList") + sacct_row(more="|n1")
+        trace = trace_of(tmp_path, log, pools=written(tmp_path, content, "nodes.txt"))
+        assert trace.pools is not None
+        assert trace.pools[0].processors == 4
