@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         word_of,
     )
     from shadowtime.shared.accounting.columns import CellColumn, as_it_is, columns_of_text
-    from shadowtime.shared.accounting.delimited import RowReader, Shape
+    from shadowtime.shared.accounting.delimited import MAX_PARTS, RowReader, Shape
     from shadowtime.shared.accounting.durations import seconds_of
     from shadowtime.shared.accounting.instants import (
         MAX_UNIX,

@@ -153,9 +153,10 @@ class RowReader:
             return
 
         for first in range(len(parts)):
-            joined = self.shape.split("\n".join([*(part[1] for part in parts[first:]), text]))
+            lines = "\n".join([*(part[1] for part in parts[first:]), text])
+            joined = self.shape.split(lines)
             row = joined if len(joined) == size else self._shared_out(joined)
-            if row is not None and self._is_row(row):
+            if row is not None and self._may_be_joined(lines, row) and self._is_row(row):
                 line = parts[first][0]
                 yield from self._give_up(first)
                 parts.clear()
@@ -166,6 +167,15 @@ class RowReader:
         too_long = len(fields) > size and not goes_on  # an open quote may enclose the surplus delimiters
         if too_long or len(parts) > MAX_PARTS:
             yield from self._give_up(len(parts) if too_long else 1)
+
+    def _may_be_joined(self, text: str, row: Fields) -> bool:
+        """Return whether the line ends of a row are within free text, if there are such fields, or perhaps in quotes.
+
+        Otherwise a row with too few fields would take in the next one.
+        """
+        if not self.shape.free or (self.shape.quoted and '"' in text):
+            return True
+        return not any("\n" in field for at, field in enumerate(row) if at not in self.shape.free)
 
     def _shared_out(self, fields: Fields) -> Fields | None:
         """Return the fields, with surplus delimiters in the fields of free text; None if no way makes a row."""

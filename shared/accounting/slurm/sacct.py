@@ -11,6 +11,7 @@ from shadowtime.shared.accounting import (
     CUT_AT_WINDOWS,
     FEDERATED_SPANS,
     LIFE,
+    MAX_PARTS,
     NO_LIMIT,
     NOT_SET,
     TASKS,
@@ -245,9 +246,10 @@ class _SacctText:
         ]
         if self._shape.names[-1] == FREE_TEXT[0] and not self._shape.spans:
             rest = [at for at, (_, text) in enumerate(lines) if self._shape.delimiter not in text and _is_rest(text)]
-            for at in reversed(rest):
-                number = lines.pop(at)[0]
-                self._taken.rows.leave_out("rest of a job name of several lines", 1, f"line {number}")
+            numbers = [lines.pop(at)[0] for at in reversed(_in_short_runs(rest))]
+            if numbers:
+                reason = "rest of a job name of several lines"
+                self._taken.rows.leave_out(reason, len(numbers), f"line {numbers[-1]}")
         numbers, rows = self._reader.take(lines)
         self._taken.look_for_cut_off(self._shape, rows)
         self._taken.take_rows(self._shape.names, numbers, rows)
@@ -264,6 +266,17 @@ class _SacctText:
 def _is_rest(text: str) -> bool:
     """Return whether a line without a delimiter may belong to a job name. A job number alone is a row that is cut."""
     return bool(text.strip()) and not text.isdecimal()
+
+
+def _in_short_runs(rows: Sequence[int]) -> list[int]:
+    """Return the rows, in ascending order, without runs of more than `MAX_PARTS`: other text, such as another file.
+
+    >>> _in_short_runs([3, 4, *range(10, 99)])
+    [3, 4]
+    """
+    begins = np.flatnonzero(np.diff(rows, prepend=-2) != 1)
+    sizes = np.diff(np.r_[begins, len(rows)])
+    return np.array(rows, dtype=np.int64)[np.repeat(sizes <= MAX_PARTS, sizes)].tolist()
 
 
 def _read_answer(path: Path, taken: "SacctColumns") -> None:

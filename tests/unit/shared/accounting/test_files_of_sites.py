@@ -679,3 +679,23 @@ def test_pools_may_be_packed_or_in_utf_16(tmp_path: Path) -> None:
         trace = trace_of(tmp_path, log, pools=written(tmp_path, content, "nodes.txt"))
         assert trace.pools is not None
         assert trace.pools[0].processors == 4
+
+
+@pytest.mark.parametrize("delimiter", ["|", "\t"])
+def test_a_row_with_too_few_fields_does_not_take_in_the_next(tmp_path: Path, delimiter: str) -> None:
+    """If the last field was cut away with its delimiter, every second job vanished into the name of the first."""
+    head = SACCT.replace("AllocCPUS", "AllocCPUS|User|JobName")
+    whole = [sacct_row(job, more="|eve|a") for job in range(40)]
+    short = [sacct_row(job, more="|eve") for job in (40, 41)]
+    trace = trace_of(tmp_path, (head + "".join(whole + short + whole[-1:])).replace("|", delimiter))
+    assert (len(trace.table), trace.left_out["unreadable"][0]) == (40, 2)
+    with pytest.raises(TraceError, match="39 of 40 rows cannot be read"):  # the last one counts as cut off
+        trace_of(tmp_path, (head + "".join(sacct_row(job, more="|eve") for job in range(40))).replace("|", delimiter))
+
+
+def test_another_text_behind_the_rows_is_not_the_rest_of_a_name(tmp_path: Path) -> None:
+    log = SACCT.replace("AllocCPUS", "AllocCPUS|JobName") + sacct_row(1, more="|a\nb\nc") + sacct_row(2, more="|d")
+    trace = trace_of(tmp_path, log)
+    assert trace.left_out == {"rest of a job name of several lines": (2, "line 3")}
+    with pytest.raises(TraceError, match="59 of 64 rows cannot be read"):
+        trace_of(tmp_path, log + "".join(f"this is line {line}\n" for line in range(60)))
