@@ -83,6 +83,15 @@ def test_a_signal_after_the_limit_has_passed(tmp_path: Path, of: str, code: int,
     assert read(tmp_path, text)[0].status == status
 
 
+def test_a_record_lists_the_hosts_of_a_large_machine(tmp_path: Path) -> None:
+    """A line of more than 64 kB had refused the whole file."""
+    hosts = "+".join(f"r{rack}i{node}n0/0*36" for rack in range(100) for node in range(70))
+    vnodes = "+".join(f"(r{rack}i{node}n0:ncpus=36)" for rack in range(100) for node in range(70))
+    text = record("501.head", f"{TIMES} exec_host={hosts} exec_vnode={vnodes} Resource_List.walltime=02:00:00 {ENDED}")
+    assert len(text) > 2**17
+    assert read(tmp_path, text)[0].processors == 7000 * 36
+
+
 def test_differing_sizes_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "20171002"
     path.write_text(record("501.head", f"{TIMES} exec_host=c1/0-3 Resource_List.nodes=1:ppn=16 {ENDED}"))
