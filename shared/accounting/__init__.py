@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         NO_LIMIT,
         NO_VALUE,
         UNLIMITED,
+        Parser,
         count_of,
         instant_of,
         is_missing,

@@ -699,3 +699,40 @@ def test_another_text_behind_the_rows_is_not_the_rest_of_a_name(tmp_path: Path) 
     assert trace.left_out == {"rest of a job name of several lines": (2, "line 3")}
     with pytest.raises(TraceError, match="59 of 64 rows cannot be read"):
         trace_of(tmp_path, log + "".join(f"this is line {line}\n" for line in range(60)))
+
+
+def test_constraints_have_the_delimiter_between_alternatives(tmp_path: Path) -> None:
+    head = "JobID|User|Constraints|State|Submit|Start|End|Timelimit|AllocCPUS|JobName\n"
+    rows = [
+        f"{job}|ann|{asked}|{sacct_row().partition('|')[2]}".rstrip() + "|a\n"
+        for job, asked in enumerate(("a100", "[a100|h100]", "intel|amd|arm", ""))
+    ]
+    trace = trace_of(tmp_path, head + "".join(rows))
+    assert (facts(trace), trace.left_out) == ([(job, *RAN) for job in range(4)], {})
+
+
+OWN = "JobID,User,Submit,start,end,processors,limit,memory,gpus,nodes\n"
+
+
+def own_row(job: int, processors: object = 4, nodes: object = 2) -> str:
+    return f"{job},ann,1795325473,1795326073,1795329673,{processors},7200,2G,3,{nodes}\n"
+
+
+@pytest.mark.parametrize("delimiter", [",", "|"])
+def test_a_file_with_fields_of_sacct_may_have_columns_with_our_names(tmp_path: Path, delimiter: str) -> None:
+    """They were taken for what is needed, and then not read: no job had processors or a limit."""
+    trace = trace_of(tmp_path, (OWN + own_row(1) + own_row(2)).replace(",", delimiter))
+    assert facts(trace) == [(1, *RAN), (2, *RAN)]
+    assert facts(trace, "memory", "gpus", "nodes") == [(2048, 3, 2)] * 2
+    noted = trace_of(tmp_path, (OWN + own_row(1, nodes="n1") + own_row(2, nodes="n2")).replace(",", delimiter))
+    assert facts(noted, "processors", "nodes") == [(4, -1)] * 2
+    assert "column 'nodes' has 'n1', which cannot be read; it is not read as nodes" in noted.notes
+    with pytest.raises(TraceError, match=r"no field AllocCPUS; .*column 'processors' has 'many', which cannot be read"):
+        trace_of(tmp_path, (OWN + own_row(1, "many")).replace(",", delimiter))
+
+
+@pytest.mark.parametrize("field", ["Start", "End"])
+def test_a_mapped_run_time_gives_the_missing_end_or_start(tmp_path: Path, field: str) -> None:
+    at = {"Start": "2026-03-02T08:10:00", "End": "2026-03-02T09:10:00"}[field]
+    log = f"JobID|Submit|{field}|took|Timelimit|AllocCPUS\n1|2026-03-02T08:00:00|{at}|60|02:00:00|4\n"
+    assert facts(trace_of(tmp_path, log, "run_time=took:min")) == [(1, *RAN)]
