@@ -39,7 +39,15 @@ from shadowtime.shared.accounting import (
     word_of,
     zone_of,
 )
-from shadowtime.shared.accounting.slurm import GOING_ON, STATES, SacctColumns, columns_shown, is_header, state_in
+from shadowtime.shared.accounting.slurm import (
+    GOING_ON,
+    KNOWN,
+    STATES,
+    SacctColumns,
+    columns_shown,
+    is_header,
+    state_in,
+)
 from shadowtime.shared.accounting.tables.blocks import TableBlock, TableFile
 from shadowtime.shared.accounting.tables.files import FRAME, PARQUET, delimiter_of, frame_table, head_at, table_file
 from shadowtime.shared.accounting.tables.presets import preset_of
@@ -165,13 +173,15 @@ def _read(path: Path, file: TableFile, reading: Reading) -> AccountingRows:
 def _read_as_sacct(path: Path, file: TableFile, reading: Reading) -> AccountingRows:
     """Return the jobs of a table whose columns are fields of sacct."""
     taken = SacctColumns(path, reading)
-    taken.require(file.names, file.values)
+    spelled = {name: name if (field := KNOWN.get(name.lower(), name)) in file.names else field for name in file.names}
+    taken.require([spelled[name] for name in file.names], file.values)
 
     def is_row(row: Mapping[str, Any]) -> bool:
-        return taken.is_row(list(row), list(map(_text, row.values())))
+        return taken.is_row([spelled[name] for name in row], list(map(_text, row.values())))
 
-    for block in file.blocks(is_row, taken.rows.odd, taken.wanted):
-        taken.take(block.lines, {name: column.words(_text) for name, column in block.columns.items()})
+    wanted = {name for name in file.names if spelled[name] in taken.wanted}
+    for block in file.blocks(is_row, taken.rows.odd, wanted):
+        taken.take(block.lines, {spelled[name]: column.words(_text) for name, column in block.columns.items()})
     return taken.finish()
 
 

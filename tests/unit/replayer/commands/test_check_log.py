@@ -40,6 +40,16 @@ def test_the_name_of_a_file_may_end_in_a_number(log: Path, capsys: pytest.Captur
     assert facts(str(other), capsys)[0] == facts(f"{log.parent / 'jobs'}@12", capsys)[0]
 
 
+def test_the_assumed_size_fits_the_jobs_also_if_some_were_suspended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.csv"
+    rows = "1,0,0,200,100,100,4,200\n2,0,150,250,100,0,4,200\n"
+    path.write_text("job_number,submit,start,end,run_time,suspended,processors,limit\n" + rows)
+    checked, _ = facts(str(path), capsys)
+    assert (checked["processors"], checked["odd"]) == (4, [])
+
+
 def test_one_of_a_kind_has_no_plural(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "log.swf"
     path.write_text("; MaxProcs : 8\n1 0 0 60 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1\n")

@@ -577,7 +577,7 @@ def test_rounded_unix_times_are_reported(tmp_path: Path, rounded: Callable[[int]
     wrong = trace_of(tmp_path, table + "".join(f"{job},{rounded(time)},5,99,4\n" for job, time in enumerate(times)))
     assert not any("rounded" in note for note in right.notes)
     (note,) = (note for note in wrong.notes if "rounded" in note)
-    assert re.match(r"all times of submit are multiples of (10,000|128) s: they have been rounded", note)
+    assert re.match(r"all times of submit are multiples of (10,000|128) s: if they were rounded", note)
 
 
 def test_names_have_no_blanks_around_them(tmp_path: Path) -> None:
@@ -729,6 +729,16 @@ def test_a_file_with_fields_of_sacct_may_have_columns_with_our_names(tmp_path: P
     assert "column 'nodes' has 'n1', which cannot be read; it is not read as nodes" in noted.notes
     with pytest.raises(TraceError, match=r"no field AllocCPUS; .*column 'processors' has 'many', which cannot be read"):
         trace_of(tmp_path, (OWN + own_row(1, "many")).replace(",", delimiter))
+
+
+def test_fields_of_sacct_are_spelled_in_any_case_in_each_kind_of_table(tmp_path: Path) -> None:
+    """Databases and pandas have names in small letters. In JSON and Parquet, they were no fields of sacct."""
+    names, cells = (SACCT.strip().replace("AllocCPUS", "NCPUS").lower().split("|"), sacct_row().strip().split("|"))
+    row = dict(zip(names, cells, strict=True))
+    assert facts(trace_of(tmp_path, json.dumps([row]))) == [(1, *RAN)]
+    assert facts(trace_of(tmp_path, ",".join(names) + "\n" + ",".join(cells))) == [(1, *RAN)]
+    parquet.write_table(pyarrow.table({name: [cell] for name, cell in row.items()}), tmp_path / "log.parquet")
+    assert facts(read_trace(tmp_path / "log.parquet")) == [(1, *RAN)]
 
 
 @pytest.mark.parametrize("field", ["Start", "End"])
