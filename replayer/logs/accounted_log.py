@@ -242,8 +242,8 @@ def _note_rounded_numbers(rows: AccountingRows, lives: Lives, kept: Flags) -> No
             steps[name] = step
     if ran.sum() >= MANY and steps:
         rows.notes.append(
-            f"all times of {', '.join(steps)} are multiples of {max(steps.values()):,} s: if they were rounded, as by a "
-            "spreadsheet or in numbers of 32 bits, waits and run times are wrong; export all digits"
+            f"all times of {', '.join(steps)} are multiples of {max(steps.values()):,} s: if they were rounded, as by "
+            "a spreadsheet or in numbers of 32 bits, waits and run times are wrong; export all digits"
         )
 
 

@@ -57,6 +57,9 @@ _ZONE = re.compile(r"(.*\d:\d\d(?:[.,]\d+)?(?: ?[AaPp][Mm])?(?: ?[+-]\d\d:?\d\d)
 _OF_LOG = 10**8
 """Limit below which numbers are no Unix times, but seconds of a log or missing values."""
 
+_TYPED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\Z")
+"""A date as Parquet and data frames state it."""
+
 _CLOCK = {f"{minute:02}:{second:02}": 60 * minute + second for minute in range(60) for second in range(60)}
 
 
@@ -226,7 +229,9 @@ class Instants:
             text, zone = _zone_apart(text)
         if order is not None:
             date = _in_order(text, " ".join(order.replace("%Z", "").split()) if zone else order)
-            return self._unix(date, zone) if zone or "%Z" not in order else None
+            if not zone and ("%Z" in order or date is None):  # dates of Parquet need no format
+                date = _iso(text) if _TYPED.match(text) else None
+            return self._unix(date, zone)
         match = _SLASHED.match(text)
         if match is not None and self.day_first is None:
             return None

@@ -325,7 +325,7 @@ class _Table:
                     "read as job_number, and jobs are numbered by row"
                 )
                 del named["job_number"]
-        wrong = self._with_points(columns)
+        wrong, misfits = self._with_points(columns), list[str]()
         for name in [name for name in named if name in (*NUMBERS, *SPANS, *INSTANTS) and name != "job_number"]:
             column = columns[named[name].column]
             if column.is_plain and name != "memory":
@@ -343,12 +343,16 @@ class _Table:
             else:
                 self.rows.notes.append(f"column {what}; it is not read as {name}")
                 del named[name]
+                misfits.append(self.rows.notes[-1])
         if wrong:
             raise TraceError(
                 f"{self.path}: {'; '.join(wrong)}; name other columns with --columns, or leave one out with NAME=; "
                 f"it has {self._shown}"
             )
-        self.require()
+        try:
+            self.require()
+        except TraceError as error:
+            raise TraceError(f"{error}{''.join(f'; {misfit}' for misfit in misfits)}") from None
         self._note_missing_limit()
         self.rows.notes += notes_on_units(
             {name: named[name] for name in (*SPANS, *INSTANTS, "memory") if name in named}

@@ -8,6 +8,7 @@ import re
 import tarfile
 import zipfile
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pyarrow
@@ -607,6 +608,25 @@ def test_parquet_may_have_texts_as_bytes(tmp_path: Path) -> None:
     packed = written(tmp_path, gzip.compress(path.read_bytes()), "jobs.parquet.gz")
     with pytest.raises(TraceError, match=r"jobs.parquet.gz: this is a packed Parquet file; unpack it first"):
         read_trace(packed)
+
+
+def test_a_format_of_dates_is_for_texts(tmp_path: Path) -> None:
+    """With --date-format, dates of Parquet were unreadable, and then their columns were said to be missing."""
+    start = datetime(2026, 3, 2, 8, 10)
+    columns = {"submit": ["2/3/2026 08:00"], "start": [start], "end": [start + timedelta(hours=1)]}
+    parquet.write_table(
+        pyarrow.table(columns | {"job_number": [1], "processors": [4], "limit": [7200]}), tmp_path / "jobs.parquet"
+    )
+    trace = read_trace(tmp_path / "jobs.parquet", Reading(date_format="%d/%m/%Y %H:%M"))
+    assert facts(trace) == [(1, *RAN)]
+
+
+def test_a_column_that_cannot_be_read_is_named_where_it_is_needed(tmp_path: Path) -> None:
+    table = "job_number,submit,wait,end,processors\n1,2026-03-02 08:00:00,5,soon,4\n"
+    with pytest.raises(
+        TraceError, match=r"no column for end or run_time, .*; column 'end' has 'soon', which is not a time"
+    ):
+        trace_of(tmp_path, table)
 
 
 def test_zstd_files_may_begin_with_a_frame_to_skip(tmp_path: Path) -> None:
