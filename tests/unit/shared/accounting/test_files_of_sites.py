@@ -731,6 +731,19 @@ def test_constraints_have_the_delimiter_between_alternatives(tmp_path: Path) -> 
     assert (facts(trace), trace.left_out) == ([(job, *RAN) for job in range(4)], {})
 
 
+def test_a_field_in_quotes_may_have_many_lines(tmp_path: Path) -> None:
+    """A table with job scripts was refused beyond 50 lines, or for a line with more commas than the head."""
+    script = "#!/bin/bash\n" + "\n".join(f'echo ""{line},1,2,3,4,5,6,7,8""' for line in range(200))
+    head = "job_number,submit,start,script,end,processors,limit\n"
+    rows = [f'{job},1795325473,1795326073,"{script}",1795329673,4,7200\n' for job in range(20)]
+    assert facts(trace_of(tmp_path, head + "".join(rows))) == [(job, *RAN) for job in range(20)]
+    cut = trace_of(tmp_path, head + "".join(rows)[:-900])
+    assert (len(cut.table), cut.left_out["unreadable"][0]) == (19, 1)
+    lone = '20,1795325473,1795326073,"sbatch,1795329673,4,7200\n'
+    damaged = trace_of(tmp_path, head + "".join([*rows[:10], lone, *rows[10:]]).replace(script, "sbatch"))
+    assert len(damaged.table) == 21
+
+
 OWN = "JobID,User,Submit,start,end,processors,limit,memory,gpus,nodes\n"
 
 
