@@ -286,7 +286,8 @@ def _in_short_runs(rows: Sequence[int]) -> list[int]:
     """
     begins = np.flatnonzero(np.diff(rows, prepend=-2) != 1)
     sizes = np.diff(np.r_[begins, len(rows)])
-    return np.array(rows, dtype=np.int64)[np.repeat(sizes <= MAX_PARTS, sizes)].tolist()
+    kept: list[int] = np.array(rows, dtype=np.int64)[np.repeat(sizes <= MAX_PARTS, sizes)].tolist()
+    return kept
 
 
 def _read_answer(path: Path, taken: "SacctColumns") -> None:
