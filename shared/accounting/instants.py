@@ -282,8 +282,8 @@ class Instants:
 def _zone_apart(text: str) -> tuple[str, str]:
     """Return a date without the abbreviation of its time zone, and the abbreviation; empty if there is none.
 
-    >>> _zone_apart("Sun Nov 22 05:31:13 CET 2026"), _zone_apart("22-NOV-2026 05:31:13")
-    (('Sun Nov 22 05:31:13 2026', 'CET'), ('22-NOV-2026 05:31:13', ''))
+    >>> _zone_apart("2026-11-22 05:31:13 CET"), _zone_apart("22-NOV-2026 05:31:13")
+    (('2026-11-22 05:31:13', 'CET'), ('22-NOV-2026 05:31:13', ''))
     """
     ends_in_year = text[-5:-4] == " "
     match = _ZONE.match(text) if ends_in_year or text[-1:].isupper() else None

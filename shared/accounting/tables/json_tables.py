@@ -16,7 +16,7 @@ from shadowtime.shared.errors import TraceError
 from shadowtime.shared.quoting import quote
 
 _BETWEEN = re.compile(r"[\s,\ufeff]*")
-"""What separates two documents that were appended to each other."""
+"""The text between two documents that were appended to each other."""
 
 
 def documents_in(text: bytes) -> list[Any]:
