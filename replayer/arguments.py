@@ -1,5 +1,6 @@
 """Parsing of command-line arguments."""
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -158,11 +159,15 @@ def _prepared(
 def split_size(text: str) -> tuple[str, int | None]:
     """Return the log and the processors of a text `LOG` or `LOG@PROCESSORS`; None without processors.
 
+    The name of a file may end in @ and a number, if no file has the name before it.
+
     >>> split_size("kth.swf@128"), split_size("me@home.swf")
     (('kth.swf', 128), ('me@home.swf', None))
     """
     log, _, size = text.rpartition("@")
-    return (log, int(size)) if _NUMBER.match(size) else (text, None)
+    if not _NUMBER.match(size) or (os.path.exists(text) and not os.path.exists(log)):
+        return text, None
+    return log, int(size)
 
 
 def size_twice(log: str) -> str:

@@ -112,8 +112,8 @@ MAX_DICTIONARY = 2**28
 MAX_LINES = 2**24
 """Lines of a log, including empty lines and comments."""
 
-MAX_LINE_LENGTH = 2**16
-"""Bytes of a line of a log."""
+MAX_LINE_LENGTH = 2**20
+"""Bytes of a line of a log. A record of PBS lists the hosts of a job twice: 10,000 nodes may take 0.5 MB."""
 
 MAX_HEADER_SIZE = 2**20
 """Bytes of the header of a log, in keys and values."""

@@ -1,5 +1,6 @@
 """Report the contents, gaps and oddities of a log: `shadowtime check LOG`."""
 
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +29,9 @@ COUNTED = {
     "qos_number": "QOS",
 }
 """Columns whose distinct values are counted."""
+
+_LAST_S = re.compile(r"s\b")
+"""The ends of the nouns above, which one of them does not have."""
 
 
 @with_reading_options
@@ -150,7 +154,8 @@ def _print(facts: dict[str, Any]) -> None:
 
     console = Console(highlight=False, markup=False, emoji=False)
     dates = " to ".join(date[:10] for date in facts["dates"]) if facts["dates"] else "dates unknown"
-    different = ", ".join(f"{count:,} {what}" for what, count in facts["different"].items())
+    plurals = facts["different"].items()
+    different = ", ".join(f"{count:,} {what if count != 1 else _LAST_S.sub('', what)}" for what, count in plurals)
     size = f" on {facts['processors']:,} processors" if facts["processors"] else ", size of the machine unknown"
     load = "unknown" if facts["load"] is None else f"{100 * facts['load']:.0f} %"
     unreadable = f", {counted(facts['unreadable'], 'more row')} cannot be read" if facts["unreadable"] else ""

@@ -122,6 +122,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
     )
 
     _note_rounded_submissions(rows, lives, kept)
+    _note_rounded_numbers(rows, lives, kept)
     order = np.flatnonzero(kept)
     order = order[np.lexsort((own[order], since[order]))]
     first = int(min(lives.submit[order].min(), since[order].min()))
@@ -227,6 +228,22 @@ def _note_rounded_submissions(rows: AccountingRows, lives: Lives, kept: Flags) -
         rows.notes.append(
             f"all {int(ran.sum()):,} jobs that ran were submitted at a full or half hour: these times may be rounded, "
             "and the waits wrong; name a column of submissions with a time of day"
+        )
+
+
+def _note_rounded_numbers(rows: AccountingRows, lives: Lives, kept: Flags) -> None:
+    """Add a note if Unix times have lost their last digits: a spreadsheet writes 1.79533E+09, 32 bits hold 128 s."""
+    ran = kept & lives.started & (lives.submit >= DATED)
+    steps = {}
+    for name in ("submit", "start", "end"):
+        different = np.unique(getattr(lives, name)[ran])
+        step = int(np.gcd.reduce(different)) if len(different) >= FEW else 0
+        if step > 60 and step % 60:  # not the minutes or hours of a clock
+            steps[name] = step
+    if ran.sum() >= MANY and steps:
+        rows.notes.append(
+            f"all times of {', '.join(steps)} are multiples of {max(steps.values()):,} s: if they were rounded, as by "
+            "a spreadsheet or in numbers of 32 bits, waits and run times are wrong; export all digits"
         )
 
 

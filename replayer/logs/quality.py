@@ -193,12 +193,14 @@ def _impossible(columns: Columns, processors: int) -> Iterator[Oddity]:
 
 
 def overlaps(columns: Columns, processors: int) -> Iterator[Oddity]:
-    """Yield an oddity if, at recorded starts, more processors were in use than the machine has."""
+    """Yield an oddity if, at recorded starts, more processors were in use than the machine has.
+
+    While a job is suspended, its processors are free. When that was is unknown, so a job counts for its run time.
+    """
     ran = np.flatnonzero((columns["wait_time"] >= 0) & (columns["run_time"] > 0))
     size = processors_of_jobs(columns, "allocated")
     start = columns["submit_time"][ran] + columns["wait_time"][ran]
-    end = start + columns["run_time"][ran] + np.maximum(_of(columns, "suspended")[ran], 0)
-    held = processors_in_use(start, end, size[ran])
+    held = processors_in_use(start, start + columns["run_time"][ran], size[ran])
     over = held > processors
     if over.any():
         first = int(np.flatnonzero(over)[np.argmin(start[over])])

@@ -48,7 +48,7 @@ MAX_VALUES = np.array([MAX_TIME if name in ("submit_time", "wait_time") else MAX
 PARTIAL = (2, 3, 4)
 """Statuses of partial executions of a job: to be continued, the last and completed, the last and failed."""
 
-_HEADER = re.compile(r";\s*([A-Z]\w*):\s*(.*)$")
+_HEADER = re.compile(r";\s*([A-Z]\w*)\s*:\s*(.*)$")
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)")
 _NUMERIC_BYTES = b"0123456789+-. \t\n\v\f"
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         NO_LIMIT,
         NO_VALUE,
         UNLIMITED,
+        Parser,
         count_of,
         instant_of,
         is_missing,
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
         word_of,
     )
     from shadowtime.shared.accounting.columns import CellColumn, as_it_is, columns_of_text
-    from shadowtime.shared.accounting.delimited import RowReader, Shape
+    from shadowtime.shared.accounting.delimited import MAX_PARTS, RowReader, Shape
     from shadowtime.shared.accounting.durations import seconds_of
     from shadowtime.shared.accounting.instants import (
         MAX_UNIX,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         MachineParts,
         gpu_types_of,
         gpus_of,
+        hosts_of,
         parts_of_nodes,
         read_parts,
     )

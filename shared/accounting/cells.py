@@ -221,11 +221,11 @@ def memory_of(unit: str | None = None) -> Parser:
 
 
 def word_of(cell: Any) -> str:
-    """Return the name in a cell; an empty text for None, NaN or -1. A fraction of zero is left out.
+    """Return the name in a cell; an empty text for None, NaN or -1. Outer blanks and a fraction of zero are left out.
 
-    >>> word_of("eve"), word_of(-1), word_of("nan"), word_of(17.0)
+    >>> word_of(" eve "), word_of(-1), word_of("nan"), word_of(17.0)
     ('eve', '', 'nan', '17')
     """
     if cell is None or cell in (UNKNOWN, "-1") or is_nan(cell):
         return ""
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()

@@ -11,6 +11,9 @@ from shadowtime.shared.quoting import quote
 MAX_PARTS = 50
 """The maximum number of lines of one row, and of its surplus delimiters."""
 
+MAX_QUOTED = 10_000
+"""The maximum number of lines of one row if its quotes show that it goes on, as of a table with job scripts."""
+
 MAX_TRIES = 300
 """The maximum number of ways that are tried to share surplus delimiters among the fields of free text."""
 
@@ -109,6 +112,8 @@ class RowReader:
         self._odd = odd
         self._parts: list[tuple[int, str, Fields | None]] = []
         """Lines that may be parts of a row: number, text, and the fields if the line may also be a whole row."""
+        self._open = False
+        """Whether these lines have an odd number of quotes, so that a field in quotes goes on."""
 
     @property
     def waits(self) -> bool:
@@ -137,6 +142,8 @@ class RowReader:
 
         Other lines that are no rows are counted as odd.
         """
+        if self._open and not any(row for *_, row in self._parts):  # the file ends within quotes
+            del self._parts[1:]
         cut = self._parts.pop()[:2] if self._parts and self._parts[-1][2] is None else None
         last = list(self._give_up(len(self._parts)))
         return [line for line, _ in last], [row for _, row in last], cut
@@ -146,26 +153,42 @@ class RowReader:
         size, parts = len(self.shape.names), self._parts
         whole = fields if len(fields) == size else self._shared_out(fields)
         valid = whole is not None and self._is_row(whole)
-        goes_on = self.shape.quoted and text.count('"') % 2 == 1
-        if whole is not None and not goes_on and (valid or not parts):
+        odd = self._has_odd_quotes(text)
+        if whole is not None and not odd and (valid or not parts):
             yield from self._give_up(len(parts))
             yield number, whole
             return
 
-        for first in range(len(parts)):
-            joined = self.shape.split("\n".join([*(part[1] for part in parts[first:]), text]))
+        inside = self._open and not odd
+        for first in range(0 if inside else len(parts) if len(parts) <= MAX_PARTS else 1):
+            lines = "\n".join([*(part[1] for part in parts[first:]), text])
+            joined = self.shape.split(lines)
             row = joined if len(joined) == size else self._shared_out(joined)
-            if row is not None and self._is_row(row):
+            if row is not None and self._may_be_joined(lines, row) and self._is_row(row):
                 line = parts[first][0]
                 yield from self._give_up(first)
                 parts.clear()
+                self._open = False
                 yield line, row
                 return
 
         parts.append((number, text, whole if valid else None))
-        too_long = len(fields) > size and not goes_on  # an open quote may enclose the surplus delimiters
-        if too_long or len(parts) > MAX_PARTS:
-            yield from self._give_up(len(parts) if too_long else 1)
+        self._open ^= odd
+        too_long = len(fields) > size and not (odd or inside)  # an open quote may enclose the surplus delimiters
+        if too_long or len(parts) > (MAX_QUOTED if self._open else MAX_PARTS):
+            yield from self._give_up(len(parts) if too_long or self._open else 1)
+
+    def _has_odd_quotes(self, text: str) -> bool:
+        return self.shape.quoted and text.count('"') % 2 == 1
+
+    def _may_be_joined(self, text: str, row: Fields) -> bool:
+        """Return whether the line ends of a row are within free text, if there are such fields, or perhaps in quotes.
+
+        Otherwise a row with too few fields would take in the next one.
+        """
+        if not self.shape.free or (self.shape.quoted and '"' in text):
+            return True
+        return not any("\n" in field for at, field in enumerate(row) if at not in self.shape.free)
 
     def _shared_out(self, fields: Fields) -> Fields | None:
         """Return the fields, with surplus delimiters in the fields of free text; None if no way makes a row."""
@@ -197,4 +220,5 @@ class RowReader:
             if fields > size:
                 counted += f" (if a field contains {self.shape.delimiter!r}, print it with another delimiter)"
             self._odd.add(number, f"{counted if fields != size else 'not a row'}: {quote(text)}")
+        self._open ^= bool(sum(self._has_odd_quotes(text) for _, text, _ in self._parts[:count]) % 2)
         del self._parts[:count]

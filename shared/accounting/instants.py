@@ -25,8 +25,8 @@ DIGITS = len(str(MAX_INTEGER))
 MAX_UNIX = 253_402_300_799
 """The last second of the year 9999."""
 
-NO_YEARS = 1, 1899, 1900, 9999
-"""Years of dates that programs, databases and spreadsheets write for no date."""
+NO_YEARS = 1, 1601, 1899, 1900, 1969, 9999
+"""Years of dates that programs, databases and spreadsheets write for no date. 1969 is Unix time 0 in America."""
 
 SCALED = 631_152_000, 4_102_444_800
 """Unix times of 1990 and of 2100, between which numbers in smaller units than seconds must lie."""
@@ -48,11 +48,17 @@ _DAY_OF_SPREADSHEET = re.compile(r"(3[6-9]|4[0-9]|5[0-5])[0-9]{3}[.,][0-9]+\Z")
 """A date of 1998 to 2053 as spreadsheets store it: a day, counted from 1899, and a fraction."""
 
 _ONE_DIGIT = re.compile(r"(?<=[- ])([0-9])(?=[-: ]|\Z)")
-_NAMED_MONTHS = ("%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S UTC %Y", "%d-%b-%Y %H:%M:%S", "%d %b %Y %H:%M:%S")
+_NAMED_MONTHS = ("%a %b %d %H:%M:%S %Y", "%d-%b-%Y %H:%M:%S", "%d %b %Y %H:%M:%S")
 """Dates with the name of a month, as `ctime` and databases write them."""
+
+_ZONE = re.compile(r"(.*\d:\d\d(?:[.,]\d+)?(?: ?[AaPp][Mm])?(?: ?[+-]\d\d:?\d\d)?) *([A-Z]{3,5})( \d{4})?\Z")
+"""A date with the abbreviation of its time zone, such as CET, behind the time of day. Only the year may follow it."""
 
 _OF_LOG = 10**8
 """Limit below which numbers are no Unix times, but seconds of a log or missing values."""
+
+_TYPED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\Z")
+"""A date as Parquet and data frames state it."""
 
 _CLOCK = {f"{minute:02}:{second:02}": 60 * minute + second for minute in range(60) for second in range(60)}
 
@@ -74,18 +80,19 @@ class Instants:
     Parameters
     ----------
     zone
-        Time zone of dates that do not name one.
+        Time zone of dates that do not name one. Dates may abbreviate its name; other abbreviations are unreadable,
+        except UTC and GMT.
     date_format
-        Format of dates as in `strptime`. None: ISO 8601, dates with the name of a month, and, once `learn_order` knows
-        the order of day and month, dates with the year last.
+        Format of dates as in `strptime`. `%Z` is such an abbreviation. None: ISO 8601, dates with the name of a month,
+        and, once `learn_order` knows the order of day and month, dates with the year last.
 
     Examples
     --------
     >>> read = Instants(zone_of("Europe/Berlin"))
     >>> read("1795325473"), read("2026-11-22T05:31:13"), read("2026-11-22 05:31:13+0000"), read("Unknown")
     (1795325473, 1795321873, 1795325473, -1)
-    >>> read("1795325473000"), read("1.795325473e9"), read("2026-11-22 05:31:13 UTC")
-    (1795325473, 1795325473, 1795325473)
+    >>> read("1795325473000"), read("1.795325473e9"), read("2026-11-22 05:31:13 UTC"), read("2026-11-22 06:31:13 CET")
+    (1795325473, 1795325473, 1795325473, 1795325473)
     >>> read("22.11.2026 05:31") is None
     True
     >>> read.learn_order(["22.11.2026 05:31"])
@@ -145,7 +152,7 @@ class Instants:
                 f"dates such as {quote(days[0])} are days as spreadsheets count them; format the cells as dates, "
                 "YYYY-MM-DD HH:MM:SS"
             )
-        matches = [match for text in texts if (match := _SLASHED.match(text.strip()))]
+        matches = [match for text in texts if (match := _SLASHED.match(_zone_apart(text.strip())[0]))]
         if not matches:
             return
         day_first, month_first = (any(int(match[part]) > 12 for match in matches) for part in (1, 3))
@@ -167,10 +174,7 @@ class Instants:
         """
         for least, beyond, order in COMPACT:
             if least <= number < beyond:
-                try:
-                    return self._unix(datetime.strptime(str(number), order))
-                except ValueError:
-                    return None
+                return self._unix(_in_order(str(number), order))
         self.absolute = self.absolute or number >= _OF_LOG
         return in_seconds(number)
 
@@ -204,7 +208,7 @@ class Instants:
     def _hour(self, text: str) -> int | None:
         """Return the first second of a local hour; None if the text is no hour, or the clocks change within it."""
         if text not in self._hours:
-            first, last = (self._iso(f"{text}:{rest}") for rest in ("00:00", "59:59"))
+            first, last = (self._unix(_iso(f"{text}:{rest}")) for rest in ("00:00", "59:59"))
             self._hours[text] = first if None not in (first, last) and last - first == 3599 else None  # type: ignore[operator]
         return self._hours[text]
 
@@ -220,59 +224,41 @@ class Instants:
         return self._local(text) if number is None else self.of_number(int(number)) if 0 <= number < 10**19 else None
 
     def _dated(self, text: str) -> int | None:
-        text = text.strip()
-        if self.date_format is not None:
-            try:
-                return self._unix(datetime.strptime(text, self.date_format))
-            except ValueError:
-                return None
-        for zone in (" UTC", " GMT", "Z"):
-            if text.endswith(zone):
-                text = text.removesuffix(zone) + "+00:00"
+        text, zone, order = text.strip(), "", self.date_format
+        if order is None or "%Z" in order:
+            text, zone = _zone_apart(text)
+        if order is not None:
+            date = _in_order(text, " ".join(order.replace("%Z", "").split()) if zone else order)
+            if not zone and ("%Z" in order or date is None):  # dates of Parquet need no format
+                date = _iso(text) if _TYPED.match(text) else None
+            return self._unix(date, zone)
         match = _SLASHED.match(text)
-        return self._iso(text) if match is None else None if self.day_first is None else self._slashed(match)
+        if match is not None and self.day_first is None:
+            return None
+        return self._unix(_iso(text) if match is None else self._slashed(match), zone)
 
-    def _slashed(self, match: re.Match[str]) -> int | None:
+    def _slashed(self, match: re.Match[str]) -> datetime | None:
         first, _, second, year, clock, half = match.groups()
         day, month = (first, second) if self.day_first else (second, first)
         order = "%d %m %Y %I:%M:%S %p" if half else "%d %m %Y %H:%M:%S"
         clock = clock or "00:00"
         clock += ":00" if clock.count(":") == 1 else ""
-        try:
-            return self._unix(datetime.strptime(f"{day} {month} {year} {clock} {(half or '').strip()}".strip(), order))
-        except ValueError:
-            return None
+        return _in_order(f"{day} {month} {year} {clock} {(half or '').strip()}".strip(), order)
 
-    def _iso(self, text: str) -> int | None:
-        try:
-            return self._unix(datetime.fromisoformat(text))
-        except ValueError:
-            pass
-        try:  # slashes, a space before the offset, or numbers of one digit
-            text = re.sub(r" (?=[+-]\d\d:?\d\d\Z)", "", text)
-            return self._unix(datetime.fromisoformat(_ONE_DIGIT.sub(r"0\1", text.replace("/", "-"))))
-        except ValueError:
-            return self._with_month(text)
-
-    def _with_month(self, text: str) -> int | None:
-        for order in _NAMED_MONTHS:
-            try:
-                date = datetime.strptime(text, order)
-            except ValueError:
-                continue
-            return self._unix(date.replace(tzinfo=UTC) if "UTC" in order else date)
-        return None
-
-    def _unix(self, date: datetime) -> int | None:
-        if date.year in NO_YEARS:
-            return UNKNOWN
-        if date.tzinfo is None:
-            self.without_zone += 1
-            date = date.replace(tzinfo=self.zone)
-        else:
+    def _unix(self, date: datetime | None, zone: str = "") -> int | None:
+        """Return the Unix time of a date, `UNKNOWN` if it stands for no date; None if its zone is unknown."""
+        if date is None or date.year in NO_YEARS:
+            return None if date is None else UNKNOWN
+        if date.tzinfo is not None or zone:
             self.absolute = True
+        else:
+            self.without_zone += 1
+        if date.tzinfo is None:
+            absolute = zone in ("UTC", "GMT")
+            dates = (date.replace(tzinfo=UTC if absolute else self.zone, fold=fold) for fold in (0, 1))
+            date = next((local for local in dates if absolute or zone in ("", local.tzname())), None)
         try:
-            seconds = date.timestamp()
+            seconds = -1.0 if date is None else date.timestamp()
         except (OverflowError, ValueError):
             return None
         return int(seconds) if 0 <= seconds <= MAX_UNIX else None
@@ -291,6 +277,38 @@ class Instants:
             return int(datetime.fromtimestamp(instant, self.zone).replace(fold=1).timestamp())
         except (OverflowError, ValueError, OSError):
             return instant
+
+
+def _zone_apart(text: str) -> tuple[str, str]:
+    """Return a date without the abbreviation of its time zone, and the abbreviation; empty if there is none.
+
+    >>> _zone_apart("2026-11-22 05:31:13 CET"), _zone_apart("22-NOV-2026 05:31:13")
+    (('2026-11-22 05:31:13', 'CET'), ('22-NOV-2026 05:31:13', ''))
+    """
+    ends_in_year = text[-5:-4] == " "
+    match = _ZONE.match(text) if ends_in_year or text[-1:].isupper() else None
+    return (text, "") if match is None else (" ".join(f"{match[1]}{match[3] or ''}".split()), match[2])
+
+
+def _in_order(text: str, order: str) -> datetime | None:
+    """Return the date that a text states in a format of `strptime`; None if it has another form."""
+    try:
+        return datetime.strptime(text, order)
+    except ValueError:
+        return None
+
+
+def _iso(text: str) -> datetime | None:
+    """Return the date in a text in ISO 8601 or with the name of a month; None if it has another form."""
+    text = re.sub(r" (?=[+-]\d\d(?::?\d\d)?\Z)", "", text)
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        pass
+    try:  # slashes, or numbers of one digit
+        return datetime.fromisoformat(_ONE_DIGIT.sub(r"0\1", text.replace("/", "-")))
+    except ValueError:
+        return next((date for order in _NAMED_MONTHS if (date := _in_order(text, order)) is not None), None)
 
 
 def in_seconds(number: int) -> int | None:

@@ -10,12 +10,20 @@ from typing import Any, NamedTuple
 
 from pydantic import StrictInt, StrictStr, TypeAdapter, ValidationError
 
+from shadowtime.shared.accounting.instants import whole_number
+from shadowtime.shared.accounting.text_file import whole_contents
 from shadowtime.shared.bounds import MAX_NAME_LENGTH, MAX_POOLS
 from shadowtime.shared.errors import TraceError, first_of
 from shadowtime.shared.messages import MAX_GPU_TYPES, FrozenModel, GpuType, Pool
 
 MAX_SIZE = 2**27
 """Maximum size of a file of pools, in bytes."""
+
+MAX_HOSTS = 100_000
+"""Largest range of hosts that is expanded. The hosts of a larger range are left out."""
+
+_PARTS = re.compile(r"(?:[^,\[]|\[[^\]]*\])+")
+"""A part of a list of hosts. Commas within brackets do not end it."""
 
 AS_FIRST = re.compile(r"\[(\d+)[^\]]*\]")
 """A range or list of host numbers in brackets. The group is the first number."""
@@ -65,6 +73,30 @@ def first_node(node_list: str) -> str:
     return AS_FIRST.sub(r"\1", node_list).split(",")[0]
 
 
+def hosts_of(node_list: str) -> list[str]:
+    """Return the nodes of a list of hosts. Parts with a range beyond `MAX_HOSTS`, or without numbers, are left out.
+
+    >>> hosts_of("rack[1-2]n[01,09-10],login"), hosts_of("")
+    (['rack1n01', 'rack1n09', 'rack1n10', 'rack2n01', 'rack2n09', 'rack2n10', 'login'], [])
+    """
+    return [host for part in _PARTS.findall(node_list) for host in _spelled_out(part)]
+
+
+def _spelled_out(part: str) -> list[str]:
+    head, bracket, rest = part.partition("[")
+    if not bracket:
+        return [part]
+    ranges, _, tail = rest.partition("]")
+    numbers: list[str] = []
+    for span in ranges.split(","):
+        first, _, last = span.partition("-")
+        begin, end = whole_number(first), whole_number(last or first)
+        if begin is None or end is None or end - begin > MAX_HOSTS:
+            return []
+        numbers += (f"{number:0{len(first)}d}" for number in range(begin, end + 1))
+    return [head + number + after for number in numbers for after in _spelled_out(tail)]
+
+
 class _Described(FrozenModel):
     """A table `[[pool]]` of a TOML file; `memory` is of the whole pool, in MiB."""
 
@@ -86,7 +118,8 @@ def read_parts(path: Path) -> MachineParts:
     path
         Either TOML with a table `[[pool]]` for each pool, or the output of `scontrol show node` followed by that of
         `scontrol show partition`. Required keys of a table are name and processors. Optional keys are nodes, memory
-        (MiB of the whole pool), gpus, gpu_types (a table with the GPUs of each type), partitions and node_names.
+        (MiB of the whole pool), gpus, gpu_types (a table with the GPUs of each type), partitions and node_names,
+        which may have lists of hosts. As a log, it may be packed, a folder or in UTF-16.
 
     Raise `TraceError` if the file cannot be read or has neither format. The message says why.
 
@@ -94,15 +127,7 @@ def read_parts(path: Path) -> MachineParts:
     ----------
     docs/accounting.md#pools.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_SIZE + 1)
-    except OSError as error:
-        raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
-
-    if len(content) > MAX_SIZE:
-        raise TraceError(f"{path}: a file of pools has at most {MAX_SIZE:,} bytes; this one is larger")
-    text = content.decode(errors="replace")
+    text = whole_contents(path, MAX_SIZE).decode(errors="replace")
     try:
         parts = _from_slurm_lines(text) if re.search(r"^NodeName=", text, re.MULTILINE) else _as_described(text)
     except (ValidationError, ValueError, RecursionError) as error:
@@ -133,10 +158,11 @@ def _as_described(text: str) -> MachineParts:
         )
         for pool in described
     )
-    of_partition, of_node = (
-        _places((name, at) for at, description in enumerate(described) for name in getattr(description, names))
-        for names in ("partitions", "node_names")
-    )
+    of_partition = _places((name, at) for at, pool in enumerate(described) for name in pool.partitions)
+    listed = [(name, at) for at, pool in enumerate(described) for name in pool.node_names]
+    if unclear := next((name for name, _ in listed if not hosts_of(name)), None):
+        raise ValueError(f"node_names: {unclear!r} is no name of a node, and no list such as 'n[01-16]'")
+    of_node = _places((host, at) for name, at in listed for host in hosts_of(name))
     return MachineParts(pools, of_partition, of_node)
 
 

@@ -166,7 +166,7 @@ def _facts_of(
     start = UNKNOWN if kind == "Q" else _instant(attributes, "start")
     if start == UNKNOWN and known is not None and kind in ("S", "E", "R"):
         start = known.started
-    ended = _instant(attributes, "end")
+    ended, limit = _instant(attributes, "end"), _span(asked.get("Resource_List.walltime"), unlimited=True)
     submit = _instant(asked, "ctime")
     if submit == UNKNOWN and known is not None:
         submit = known.queued
@@ -174,6 +174,7 @@ def _facts_of(
     if any(0 <= instant < _FIRST_SECOND for instant in (submit, eligible, start, ended)):
         raise ValueError(f"job {quote(job)} has a time before 1973, which is not a Unix time")
     exit_status = attributes.get("Exit_status", "")
+    over_limit = UNKNOWN not in (start, ended) and 0 < limit <= ended - start
     code = int(exit_status) if _EXIT.match(exit_status) else None
     hosts, request, of_cray = asked.get("exec_host", ""), _requested(*map(asked.get, OF_REQUESTS)), _elements(asked)
     if of_cray:
@@ -186,14 +187,14 @@ def _facts_of(
         "start": start,
         "end": UNKNOWN if not over else time if ended == UNKNOWN else ended,
         "run_time": _span(attributes.get("resources_used.walltime")) or UNKNOWN if kind == "E" else UNKNOWN,
-        "limit": _span(asked.get("Resource_List.walltime"), unlimited=True),
+        "limit": limit,
         "processors": _processors(asked, hosts, request),
         "requested": ncpus if "Resource_List.select" in asked and ncpus > 0 and not of_cray else request.processors,
         "nodes": max(_whole(asked, "Resource_List.nodect"), request.nodes),
         "memory": _mebibytes(asked.get("Resource_List.mem", "")),
         "gpus": max(_whole(asked, "Resource_List.ngpus"), request.gpus),
         "whole_nodes": 1 if "excl" in asked.get("Resource_List.place", "") else UNKNOWN,
-        "status": _status(kind, code, system_of(asked)),
+        "status": _status(kind, code, system_of(asked), over_limit=over_limit),
     }
     words = {
         "user": asked.get("user", ""),
@@ -219,14 +220,19 @@ def system_of(attributes: Mapping[str, str]) -> str:
     return "Torque" if not OF_TORQUE.isdisjoint(attributes) or _RANGES.search(hosts) else "PBS"
 
 
-def _status(kind: str, code: int | None, system: str) -> int:
+def _status(kind: str, code: int | None, system: str, *, over_limit: bool) -> int:
+    """Return the status of a job by its exit status, and by whether it ran for as long as its limit.
+
+    Many servers and schedulers end a job at its limit by a signal, as a user ends it.
+    """
     if kind == "R" or (code is not None and code in RERUN_EXITS[system]):
         return KILLED
     if kind in DELETED:
         return 5
-    if code == LIMIT_EXITS[system]:
+    signalled = code in (KILLED_BY_SIGNAL + 15, KILLED_BY_SIGNAL + 9)
+    if code == LIMIT_EXITS[system] or (signalled and over_limit):
         return LIMIT
-    return 1 if code in (0, None) else 5 if code in (KILLED_BY_SIGNAL + 15, KILLED_BY_SIGNAL + 9) else 0
+    return 1 if code in (0, None) else 5 if signalled else 0
 
 
 def numbered(job: str) -> tuple[int, int | None]:

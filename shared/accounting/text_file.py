@@ -32,7 +32,10 @@ HEAD = 1 << 16
 GZIP, XZ, BZIP2, ZSTD, ZIP = b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
 """First bytes of compressed files."""
 
-PACKED = {GZIP: "gzip", XZ: "xz", BZIP2: "bzip2", ZSTD: "zstd", ZIP: "zip"}
+PZSTD = b"\x50\x2a\x4d\x18"
+"""First bytes of files of `pzstd`, which precedes each frame by its size."""
+
+PACKED = {GZIP: "gzip", XZ: "xz", BZIP2: "bzip2", ZSTD: "zstd", PZSTD: "zstd", ZIP: "zip"}
 """Names of compressions by the first bytes of a file."""
 
 SUFFIXES = (".gz", ".xz", ".bz2", ".zst", ".zip")
@@ -49,7 +52,8 @@ DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplemen
 def lines_of(path: Path) -> Iterator[list[bytes]]:
     r"""Yield the lines of a log, some thousands at a time, without their line ends.
 
-    Lone carriage returns are line ends, too. Otherwise a whole old file would look like one long line.
+    Lone carriage returns are line ends, too. Otherwise a whole old file would look like one long line. A byte order
+    mark at the beginning of a line is left out: files may have been appended to each other.
 
     Raise `TraceError` if the file cannot be read, is a damaged compressed file, or is larger or has more or longer
     lines than a log may have.
@@ -71,6 +75,8 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
             text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         lines = text.split(b"\n")
         left = lines.pop() + b"\r" * held
+        if BYTE_ORDER_MARK in text:
+            lines = [line.removeprefix(BYTE_ORDER_MARK) for line in lines]
         longest = max(map(len, lines), default=0)
         if max(longest, len(left)) > MAX_LINE_LENGTH:
             number = next((n for n, line in enumerate(lines, 1) if len(line) > MAX_LINE_LENGTH), len(lines) + 1)
@@ -80,7 +86,7 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
             raise TraceError(f"{path}, line {MAX_LINES + 1}: a log has at most {MAX_LINES:,} lines; split it")
         yield lines
 
-    yield [left.removesuffix(b"\r")]
+    yield [left.removesuffix(b"\r").removeprefix(BYTE_ORDER_MARK)]
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -278,8 +284,9 @@ def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     members = [
         member for member in archive.infolist() if not member.is_dir() and not member.filename.startswith("__MACOSX/")
     ]
-    if any(member.filename == "[Content_Types].xml" for member in members):
-        raise TraceError("this is an Excel table; export the table of jobs as CSV")
+    for name, program in (("[Content_Types].xml", "an Excel"), ("mimetype", "a LibreOffice")):
+        if any(member.filename == name for member in members):
+            raise TraceError(f"this is {program} table; export the table of jobs as CSV")
     if len(members) != 1:
         raise TraceError(f"expected a zip archive with one file, found {len(members)}; unpack it first")
     if members[0].flag_bits & 1:

@@ -26,8 +26,8 @@ from shadowtime.services.follower.io.mirrored import Mirrored
 from shadowtime.services.follower.io.slurm_commands import ByCommands, SlurmClient, SlurmNodes
 from shadowtime.services.follower.io.slurm_rest import ByRest
 from shadowtime.services.follower.options import FollowOptions
-from shadowtime.services.follower.slurm import Load, squeue
-from shadowtime.shared.accounting import parts_of_nodes
+from shadowtime.services.follower.slurm import Load
+from shadowtime.shared.accounting import hosts_of, parts_of_nodes
 from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.errors import BusError, ContradictionError, FollowError, SettingsError
@@ -245,7 +245,7 @@ class SlurmSource(Mirrored):
         slurmctld. Then squeue is right.
         """
         jobs = await self._asked.jobs(machine)
-        bare = _held(machine) - {node for nodes in jobs.node_lists for node in squeue.hosts_of(nodes)}
+        bare = _held(machine) - {node for nodes in jobs.node_lists for node in hosts_of(nodes)}
         if bare:
             bare &= _held(await self._asked.machine())
         if bare and not await self._asked.may_hide_jobs():
@@ -269,10 +269,10 @@ class SlurmSource(Mirrored):
         spare: Counter[str] = Counter({node.name: node.held for node in machine.nodes})
         running = list(running)
         for observation in observations if running else ():
-            hosts = squeue.hosts_of(observation.node_list) if observation.state == "running" else []
+            hosts = hosts_of(observation.node_list) if observation.state == "running" else []
             spare.subtract({host: -(-observation.processors // len(hosts)) for host in hosts})
         for key in running:
-            hosts = squeue.hosts_of(self.mirror.nodes_of(key))
+            hosts = hosts_of(self.mirror.nodes_of(key))
             if any(spare[host] > 0 for host in hosts):
                 raise ContradictionError(
                     f"squeue does not show job {key.job_id}, but accounting says that it runs, and sinfo has "

@@ -15,7 +15,7 @@ from shadowtime.shared.quoting import quote
 
 log = logging.getLogger("shadowtime.follow")
 
-PIECE = 2**20
+PIECE = 2 * MAX_LINE_LENGTH
 """Number of bytes that are read at a time."""
 
 HEAD = 1_024

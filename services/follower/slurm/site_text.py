@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from shadowtime.services.follower.slurm.squeue import hosts_of
-from shadowtime.shared.accounting import NONE, UNKNOWN, MachineParts, Names, amount_of, seconds_of
+from shadowtime.shared.accounting import NONE, UNKNOWN, MachineParts, Names, amount_of, hosts_of, seconds_of
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.quoting import quote
 

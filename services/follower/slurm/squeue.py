@@ -1,6 +1,5 @@
 """Parsers of the output of squeue and sinfo."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from shadowtime.services.follower.cluster import JobObservation, LifeKey, Node, State
@@ -95,12 +94,6 @@ TIER = 2**32
 
 MAX_REASON = 100
 """Maximum number of characters of a reason, and of a type of GPUs."""
-
-MAX_HOSTS = 100_000
-"""Largest range of hosts that is expanded. The hosts of a larger range are left out."""
-
-_PARTS = re.compile(r"(?:[^,\[]|\[[^\]]*\])+")
-"""A part of a list of hosts. Commas within brackets do not end it."""
 
 _instant = Instants(zone_of(None))
 _processors_held, _nodes_held = amount_of("cpu"), amount_of("node")
@@ -307,27 +300,3 @@ def words_of_state(state: str) -> set[str]:
         base = word.rstrip("".join(SYMBOLS))
         words |= {base, *(SYMBOLS[symbol] for symbol in word[len(base) :])}
     return words
-
-
-def hosts_of(node_list: str) -> list[str]:
-    """Return the nodes of a list of hosts. Parts with a range beyond `MAX_HOSTS`, or without numbers, are left out.
-
-    >>> hosts_of("rack[1-2]n[01,09-10],login"), hosts_of("")
-    (['rack1n01', 'rack1n09', 'rack1n10', 'rack2n01', 'rack2n09', 'rack2n10', 'login'], [])
-    """
-    return [host for part in _PARTS.findall(node_list) for host in _spelled_out(part)]
-
-
-def _spelled_out(part: str) -> list[str]:
-    head, bracket, rest = part.partition("[")
-    if not bracket:
-        return [part]
-    ranges, _, tail = rest.partition("]")
-    numbers: list[str] = []
-    for span in ranges.split(","):
-        first, _, last = span.partition("-")
-        begin, end = whole_number(first), whole_number(last or first)
-        if begin is None or end is None or end - begin > MAX_HOSTS:
-            return []
-        numbers += (f"{number:0{len(first)}d}" for number in range(begin, end + 1))
-    return [head + number + after for number in numbers for after in _spelled_out(tail)]

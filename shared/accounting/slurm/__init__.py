@@ -7,7 +7,7 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.shared.accounting.slurm import answers, sacct
     from shadowtime.shared.accounting.slurm.answers import end_of, sacct_rows
-    from shadowtime.shared.accounting.slurm.head import COMMAND, FIELDS, columns_shown, header_of, is_header
+    from shadowtime.shared.accounting.slurm.head import COMMAND, FIELDS, KNOWN, columns_shown, header_of, is_header
     from shadowtime.shared.accounting.slurm.sacct import SacctColumns
     from shadowtime.shared.accounting.slurm.sacct_values import (
         GOING_ON,

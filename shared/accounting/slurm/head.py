@@ -20,16 +20,16 @@ COMMAND = f"SLURM_TIME_FORMAT=%s SLURM_BITSTR_LEN=0 sacct -aPXD --noconvert -S 2
 
 FREE_TEXT = (
     *("JobName", "Comment", "AdminComment", "SystemComment", "WorkDir"),
-    *("SubmitLine", "Reason", "Extra", "Container"),
+    *("SubmitLine", "Reason", "Extra", "Container", "Constraints", "Licenses"),
 )
-"""Fields that may contain the delimiter."""
+"""Fields that may contain the delimiter. Constraints and licences have `|` between alternatives."""
 
 KNOWN = {
     field.lower(): field
     for field in (
         *FIELDS,
         *FREE_TEXT,
-        *("AllocNodes", "AssocID", "Cluster", "Constraints", "ConsumedEnergy", "ConsumedEnergyRaw", "CPUTime"),
+        *("AllocNodes", "AssocID", "Cluster", "ConsumedEnergy", "ConsumedEnergyRaw", "CPUTime"),
         *("CPUTimeRAW", "DBIndex", "DerivedExitCode", "Elapsed", "ExitCode", "Flags", "GID", "Group", "Layout"),
         *("MaxRSS", "McsLabel", "NCPUS", "NTasks", "Planned", "PlannedCPU", "PlannedCPURAW", "Priority", "QOSRAW"),
         "QOSREQ",

@@ -11,6 +11,7 @@ from shadowtime.shared.accounting import (
     CUT_AT_WINDOWS,
     FEDERATED_SPANS,
     LIFE,
+    MAX_PARTS,
     NO_LIMIT,
     NOT_SET,
     TASKS,
@@ -19,6 +20,7 @@ from shadowtime.shared.accounting import (
     CellColumn,
     Instants,
     Mapped,
+    Parser,
     Reading,
     RowReader,
     Shape,
@@ -30,6 +32,7 @@ from shadowtime.shared.accounting import (
     first_lines,
     instant_of,
     is_federated,
+    is_missing,
     lines_of,
     memory_of,
     notes_on_units,
@@ -128,6 +131,14 @@ REPLACED = {
     "state": ("State",),
 }
 """Fields of sacct by our names. They are not read if the user maps another column, or none, to the name."""
+
+OWN = {
+    **{name: REPLACED[name] for name in (*INSTANTS, "run_time", "suspended", "limit", "processors", "nodes")},
+    "memory": (*TRES, "ReqMem"),
+    "gpus": (*TRES, "ReqGRES"),
+    "whole_nodes": (),
+}
+"""Our names that a column may have in a file without these fields of sacct, as in a table that somebody has made."""
 
 
 def begins(head: bytes) -> bool:
@@ -245,9 +256,10 @@ class _SacctText:
         ]
         if self._shape.names[-1] == FREE_TEXT[0] and not self._shape.spans:
             rest = [at for at, (_, text) in enumerate(lines) if self._shape.delimiter not in text and _is_rest(text)]
-            for at in reversed(rest):
-                number = lines.pop(at)[0]
-                self._taken.rows.leave_out("rest of a job name of several lines", 1, f"line {number}")
+            numbers = [lines.pop(at)[0] for at in reversed(_in_short_runs(rest))]
+            if numbers:
+                reason = "rest of a job name of several lines"
+                self._taken.rows.leave_out(reason, len(numbers), f"line {numbers[-1]}")
         numbers, rows = self._reader.take(lines)
         self._taken.look_for_cut_off(self._shape, rows)
         self._taken.take_rows(self._shape.names, numbers, rows)
@@ -264,6 +276,18 @@ class _SacctText:
 def _is_rest(text: str) -> bool:
     """Return whether a line without a delimiter may belong to a job name. A job number alone is a row that is cut."""
     return bool(text.strip()) and not text.isdecimal()
+
+
+def _in_short_runs(rows: Sequence[int]) -> list[int]:
+    """Return the rows, in ascending order, without runs of more than `MAX_PARTS`: other text, such as another file.
+
+    >>> _in_short_runs([3, 4, *range(10, 99)])
+    [3, 4]
+    """
+    begins = np.flatnonzero(np.diff(rows, prepend=-2) != 1)
+    sizes = np.diff(np.r_[begins, len(rows)])
+    kept: list[int] = np.array(rows, dtype=np.int64)[np.repeat(sizes <= MAX_PARTS, sizes)].tolist()
+    return kept
 
 
 def _read_answer(path: Path, taken: "SacctColumns") -> None:
@@ -294,6 +318,8 @@ class SacctColumns:
         self.instants = Instants(zone_of(reading.time_zone), reading.date_format)
         self._reading = reading
         self._mapped: dict[str, Mapped] = {}
+        self._own = dict.fromkeys(OWN, True)
+        """Whether columns with our names are read without a mapping of the user."""
         self._checks = Instants(self.instants.zone, reading.date_format)  # checks must not change `instants.assumed`
         self.wanted = {*PARSERS, *INSTANTS.values(), *WORDS.values(), *TRES, *OTHER_FIELDS}
         """Names of the columns that are read."""
@@ -328,7 +354,15 @@ class SacctColumns:
             self._mapped = resolved(mapping, names)
         except SettingsError as error:
             raise SettingsError(f"{self.path}: {error}; it has {columns_shown(names, values)}") from None
+        there = {*names} - {field for name in self._mapped for field in REPLACED.get(name, ())}
+        for name, fields in OWN.items():
+            if self._own[name] and name in names and name not in mapping and there.isdisjoint(fields):
+                self._mapped[name] = Mapped(name)
         self.wanted |= {mapped.column for mapped in self._mapped.values()}
+        self._require_fields(names, values)
+
+    def _require_fields(self, names: Sequence[str], values: Sequence[str]) -> None:
+        """Raise `TraceError` if the fields with these names, and the mapped columns, do not suffice for jobs."""
         left_out = {field for name in self._mapped for field in REPLACED.get(name, ())}
         there = {*names} - left_out | {name for name, mapped in self._mapped.items() if mapped.column}
 
@@ -398,6 +432,7 @@ class SacctColumns:
         """Add the jobs of rows. `lines` has the line number of each row, `columns` the values of each field."""
         if not self._begun:
             self._learn_dates(columns)
+            self._forget_misfits(columns)
         left_out = {field for name in self._mapped for field in REPLACED.get(name, ())}
         mapped = {name: columns[column.column] for name, column in self._mapped.items() if column.column}
         columns = {name: texts for name, texts in columns.items() if name not in left_out}
@@ -441,7 +476,8 @@ class SacctColumns:
                 f"Timelimit has numbers without a unit, such as {quote(self._bare_limit)}, which are read in minutes; "
                 "--columns limit=Timelimit:s would read them in seconds"
             )
-        rows.open_units = frozenset(name for name in ("run_time",) if name not in self._mapped)
+        run_time = self._mapped.get("run_time")
+        rows.open_units = frozenset({"run_time"} if run_time is None or run_time.unit is None else ())
         if self.instants.assumed:
             rows.note_assumed_utc("summer time is an hour off; ask sacct with SLURM_TIME_FORMAT=%s, or use --time-zone")
         if self._cut_off:
@@ -472,6 +508,24 @@ class SacctColumns:
                 instants.learn_order(str(cell) for column in dated for cell in column.coded[0])
         except TraceError as error:
             raise TraceError(f"{self.path}: {error}") from None
+
+    def _forget_misfits(self, columns: Mapping[str, CellColumn]) -> None:
+        """Do not read a column that only happens to have one of our names: most of its cells are unreadable.
+
+        Raise `TraceError` if a field is missing then.
+        """
+        for name in [name for name in OWN if name in self._mapped and name not in self._reading.columns]:
+            column = columns[name]
+            unreadable = column.numbers(self._parser(name))[1]
+            if 2 * len(unreadable) > sum(not is_missing(column[at]) for at in range(len(column))):
+                what = f"column {quote(name)} has {quote(str(column[unreadable[0]]))}"
+                self.rows.notes.append(f"{what}, which cannot be read; it is not read as {name}")
+                del self._mapped[name]
+                self._own[name] = False
+                try:
+                    self._require_fields([column for column in columns if column != name], [])
+                except TraceError as error:
+                    raise TraceError(f"{error}; {what}, which cannot be read as {name}") from None
 
     def _leave_out(self, kept: "_Kept") -> None:
         """Leave out steps of jobs. Count rows with an unknown state, or a rounded or cut-off id, as odd."""
@@ -543,6 +597,8 @@ class SacctColumns:
             return kept.numbers(name, PARSERS[name], as_it_is if PARSERS[name] in (whole, counted) else None)
 
         def instant(name: str) -> Integers:
+            if name.lower() in kept.mapped:
+                return self._stated(kept, name.lower())
             return kept.numbers(name, self.instants, self.instants.of_numbers, self.instants.of_local)
 
         def known(first: Integers, other: Integers) -> Integers:
@@ -557,8 +613,12 @@ class SacctColumns:
             requested = kept.numbers("ReqTRES", amount_of("cpu"))
         if not kept.columns.keys() & {"AllocCPUS", "NCPUS"}:
             allocated = kept.numbers("AllocTRES", amount_of("cpu"))
-        run_time = known(column("ElapsedRaw"), column("Elapsed"))
-        suspended, start, end = column("Suspended"), instant("Start"), instant("End")
+        run_time, suspended = known(column("ElapsedRaw"), column("Elapsed")), column("Suspended")
+        run_time, suspended = (
+            self._stated(kept, name) if name in kept.mapped else numbers
+            for name, numbers in (("run_time", run_time), ("suspended", suspended))
+        )
+        start, end = instant("Start"), instant("End")
         submit, eligible = instant("Submit"), instant("Eligible")
         nodes = known(kept.numbers("ReqTRES", amount_of("node")), column("NNodes"))
         processors = np.where(allocated > 0, allocated, requested)
@@ -574,9 +634,9 @@ class SacctColumns:
         self._cut_at_window += int((unfinished & (end != UNKNOWN)).sum())
         end = np.where(unfinished, UNKNOWN, end)
         stopped = np.maximum(suspended, 0)
-        if "End" not in kept.columns:
+        if not kept.has("End") and "end" not in kept.mapped:
             end = np.where((start >= 0) & (run_time >= 0) & over, start + run_time + stopped, UNKNOWN)
-        if "Start" not in kept.columns:
+        if not kept.has("Start") and "start" not in kept.mapped:
             start = np.where((end >= 0) & (run_time > 0), end - run_time - stopped, UNKNOWN)
         numbers = {
             "job_number": kept.numbers(raw, job_of, as_it_is),
@@ -597,14 +657,20 @@ class SacctColumns:
     def _override(self, kept: "_Kept", numbers: dict[str, Integers]) -> None:
         """Replace numbers by those of the columns that the user has mapped."""
         for name in kept.mapped.keys() - WORDS.keys():
-            unit = self._mapped[name].unit_of(name)
-            if name in INSTANTS:
-                parse = instant_of(self.instants, unit)
-            elif name in ("run_time", "suspended", "limit"):
-                parse = span_of(unit)
-            else:
-                parse = memory_of(unit) if name == "memory" else count_of
-            numbers[name] = kept.parsed(self._mapped[name].column, kept.mapped[name], parse)
+            numbers[name] = self._stated(kept, name)
+
+    def _stated(self, kept: "_Kept", name: str) -> Integers:
+        """Return the numbers of a mapped column."""
+        return kept.parsed(self._mapped[name].column, kept.mapped[name], self._parser(name))
+
+    def _parser(self, name: str) -> Parser:
+        """Return the parser of the cells of a mapped column."""
+        unit = self._mapped[name].unit_of(name)
+        if name in INSTANTS:
+            return instant_of(self.instants, unit)
+        if name in ("run_time", "suspended", "limit"):
+            return span_of(unit)
+        return memory_of(unit) if name == "memory" else count_of
 
 
 def _held_nothing(kept: "_Kept", allocated: Integers, at_once: Flags) -> Flags:

@@ -84,7 +84,7 @@ NOT_A_NUMBER = "is not a whole number"
 EXPECTED = {
     **dict.fromkeys(
         ("Submit", "Eligible", "Start", "End"),
-        "is not a time; run sacct with SLURM_TIME_FORMAT=%s, or state --date-format",
+        "is not a time; run sacct with SLURM_TIME_FORMAT=%s, or state --date-format (for CET or EDT, --time-zone)",
     ),
     **dict.fromkeys(("ElapsedRaw", "ReqCPUS", "AllocCPUS", "NCPUS", "NNodes"), NOT_A_NUMBER),
     **dict.fromkeys(("JobID", "JobIDRaw"), "is not a job number"),

@@ -27,6 +27,9 @@ NOT_RUNNING = {1, 5}
 ON_THE_SUBMIT_HOST = {7, 12}
 """Universes whose jobs hold no processors of the pool: scheduler (as of DAGMan) and local."""
 
+PARALLEL = 11
+"""The universe whose jobs run on `MaxHosts` machines, each with the requested processors, memory and GPUs."""
+
 OVER_DURATION = {46, 47}
 """Reasons for holding a job: it exceeded its allowed duration, or its allowed time of execution."""
 
@@ -38,7 +41,7 @@ ATTRIBUTES = {
         *("LastRemoteWallClockTime", "CumulativeSuspensionTime", "RequestCpus", "CpusProvisioned", "RequestMemory"),
         *("MemoryProvisioned", "RequestGpus", "GpusProvisioned", "AllowedExecuteDuration", "AllowedJobDuration"),
         *("ExitCode", "ExitBySignal", "HoldReasonCode", "Owner", "User", "AccountingGroup", "AcctGroup"),
-        *("JobBatchName", "Cmd", "LastRemoteHost", "RemoteHost", "GlobalJobId"),
+        *("JobBatchName", "Cmd", "LastRemoteHost", "RemoteHost", "GlobalJobId", "MaxHosts"),
     )
 }
 """Attributes that are read, by their names in lower case: names of ClassAds are not case-sensitive."""
@@ -160,6 +163,8 @@ def _job(line: int, ad: dict[str, Any]) -> JobRow | str:
         ran = whole_of(ad, "LastRemoteWallClockTime", 0) or whole_of(ad, "RemoteWallClockTime", 0)
         end = min(end, start + ran)  # it was removed while it waited again
     once, suspended = whole_of(ad, "NumJobStarts", 1) <= 1, whole_of(ad, "CumulativeSuspensionTime", 0)
+    hosts = max(whole_of(ad, "MaxHosts", 1), 1) if whole_of(ad, "JobUniverse", 0) == PARALLEL else 1
+    memory, gpus = (_amount(ad, f"Request{name}", f"{name}Provisioned", UNKNOWN) for name in ("Memory", "Gpus"))
     limits = [whole_of(ad, name, MAX_DURATION) for name in ("AllowedExecuteDuration", "AllowedJobDuration")]
     return JobRow(
         line,
@@ -167,12 +172,13 @@ def _job(line: int, ad: dict[str, Any]) -> JobRow | str:
         instant_of(ad, "QDate"),
         start,
         end,
-        _amount(ad, "RequestCpus", "CpusProvisioned", 1),
+        hosts * _amount(ad, "RequestCpus", "CpusProvisioned", 1),
         _status(ad, status),
         min(*limits, MAX_DURATION),
         suspended=suspended if once and suspended > 0 else UNKNOWN,
-        memory=_amount(ad, "RequestMemory", "MemoryProvisioned", UNKNOWN),
-        gpus=_amount(ad, "RequestGpus", "GpusProvisioned", UNKNOWN),
+        nodes=hosts if hosts > 1 else UNKNOWN,
+        memory=memory if memory == UNKNOWN else hosts * memory,
+        gpus=gpus if gpus == UNKNOWN else hosts * gpus,
         user=text_of(ad, ["Owner", "User"]),
         account=text_of(ad, ["AccountingGroup", "AcctGroup"]),
         job_name=text_of(ad, ["JobBatchName", "Cmd"]),

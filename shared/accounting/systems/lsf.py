@@ -36,8 +36,8 @@ PROJECT, MAX_PROCESSORS, TASK, EXIT_INFO, EXTENSIONS = 20, 22, 25, 34, 49
 RUN_TIME = 10
 """Place of the run time in seconds, counted from the effective resource requirement."""
 
-LONG_SINCE = 7.0
-"""First version of the format whose records have the fields up to `EXTENSIONS`."""
+LONG_SINCE = 7
+"""First major version of the format whose records have the fields up to `EXTENSIONS`."""
 
 _FIELD = re.compile(r'"([^"]*(?:""[^"]*)*)"|([^\s"]\S*)')
 _RECORD = re.compile(
@@ -89,7 +89,7 @@ def _job_of(line: int, fields: Sequence[tuple[str, str]]) -> JobRow:
     at = status_at + 4  # behind status, host factor, job name and command
     task, started = _whole(fields, at + TASK), _whole(fields, START)
     limit, ran = _limit_and_run_time(fields, at + EXTENSIONS)
-    whole = float(fields[1][0]) >= LONG_SINCE
+    whole = int(fields[1][0].partition(".")[0] or 0) >= LONG_SINCE
     exit_info = _whole(fields, at + EXIT_INFO) if whole and _whole(fields, at + EXTENSIONS) >= 0 else 0
     processors = sum(map(_slots, held)) or max(_whole(fields, PROCESSORS), _whole(fields, at + MAX_PROCESSORS))
     stopped = end - started - ran if started and ran != UNKNOWN else UNKNOWN

@@ -209,9 +209,8 @@ class _ArrowTable:
         self.names: Sequence[str] = names
         with _ArrowErrors(path):
             batch = next(batches(1), None)
-            self.values: Sequence[str] = (
-                () if batch is None else [str(column.to_pylist()[0]) for column in batch.columns if len(column)]
-            )
+            first = [column.to_pylist()[0] for column in batch.columns if len(column)] if batch is not None else ()
+            self.values: Sequence[str] = [str(_decoded(cell)) for cell in first]
 
     def blocks(self, is_row: IsRow, odd: OddRows, wanted: Container[str]) -> Iterator[TableBlock]:
         last = 0
@@ -246,6 +245,9 @@ def _parquet_table(path: Path) -> TableFile:
             with _ArrowErrors(file), parquet.ParquetFile(file) as packed:
                 yield from packed.iter_batches(batch_size=rows, columns=names)
 
+    with _ArrowErrors(files[0]), files[0].open("rb") as file:
+        if file.read(len(PARQUET)) != PARQUET:
+            raise TraceError(f"{files[0]}: this is a packed Parquet file; unpack it first")
     with _ArrowErrors(files[0]), parquet.ParquetFile(files[0]) as packed:
         names = packed.schema_arrow.names
     return _ArrowTable(path, names, batches)
@@ -320,4 +322,9 @@ def _cells(column: "pyarrow.Array") -> Any:
         seconds = column.cast(pyarrow.duration("s"), safe=False).cast(pyarrow.int64()).to_pylist()
         return [None if cell is None else timedelta(seconds=cell) for cell in seconds]
     plain = (pyarrow.types.is_string(column.type) or pyarrow.types.is_integer(column.type)) and not column.null_count
-    return column if plain else list(column.to_pylist())
+    return column if plain else list(map(_decoded, column.to_pylist()))
+
+
+def _decoded(cell: Any) -> Any:
+    """Return a text for bytes, with which Hive and Impala write texts; other cells unchanged."""
+    return cell.decode(errors="surrogateescape") if isinstance(cell, bytes) else cell

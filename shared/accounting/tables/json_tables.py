@@ -1,5 +1,7 @@
 """Tables in JSON: a list of objects, an object on each line, or what pandas writes."""
 
+import json
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,42 @@ from shadowtime.shared.bounds import MAX_JSON
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.quoting import quote
 
+_BETWEEN = re.compile(r"[\s,\ufeff]*")
+"""The text between two documents that were appended to each other."""
+
+
+def documents_in(text: bytes) -> list[Any]:
+    r"""Return the documents of a text. They may have the numbers `NaN` and `Infinity`, as Python and pandas write them.
+
+    Raise `ValueError` if a document is damaged.
+
+    >>> documents_in(b'[{"limit": NaN}]\n[{"limit": 60}]\n')
+    [[{'limit': nan}], [{'limit': 60}]]
+    """
+    try:
+        return [orjson.loads(text)]  # six times as fast as the standard library
+    except orjson.JSONDecodeError:
+        pass
+    documents, whole, decode = list[Any](), text.decode(), json.JSONDecoder().raw_decode
+    at = _behind(whole, 0)
+    while at < len(whole) or not documents:
+        document, end = decode(whole, at)
+        documents.append(document)
+        at = _behind(whole, end)
+    return documents
+
+
+def _behind(text: str, at: int) -> int:
+    match = _BETWEEN.match(text, at)
+    return match.end() if match else at
+
 
 def is_json_lines(beginning: bytes) -> bool:
     """Return whether the first line of a JSON file is an object, and further lines follow."""
     line = beginning.lstrip().partition(b"\n")[0]
     try:
-        return isinstance(orjson.loads(line), dict) and b"\n" in beginning.strip()
-    except orjson.JSONDecodeError:
+        return isinstance(documents_in(line)[0], dict) and b"\n" in beginning.strip()
+    except (ValueError, RecursionError):
         return False
 
 
@@ -50,8 +81,8 @@ class JsonLinesTable:
             rows: list[tuple[int, dict[str, Any]]] = []
             for number, line in enumerate(block, last + 1):
                 try:
-                    row = orjson.loads(line) if line.strip() else None
-                except orjson.JSONDecodeError:
+                    (row,) = documents_in(line) if line.strip() else (None,)
+                except (ValueError, RecursionError):
                     row = line
                 if isinstance(row, dict):
                     rows.append((number, row))
@@ -72,28 +103,15 @@ class JsonTable:
 
     def __init__(self, path: Path) -> None:
         try:
-            content = orjson.loads(whole_contents(path, MAX_JSON))
-        except orjson.JSONDecodeError as error:
+            documents = documents_in(whole_contents(path, MAX_JSON))
+        except (ValueError, RecursionError) as error:
             raise TraceError(f"{path}: cannot be read as JSON: {error}") from None
-        if isinstance(content, dict) and isinstance(content.get("data"), list):
-            names = content.get("columns")
-            content = (
-                [dict(zip(names, row, strict=False)) for row in content["data"] if isinstance(row, list)]
-                if isinstance(names, list) and all(isinstance(name, str) for name in names)
-                else content["data"]
-            )
-        elif isinstance(content, dict) and content and all(isinstance(cells, dict) for cells in content.values()):
-            keys = dict.fromkeys(key for cells in content.values() for key in cells)
-            by_row = not {*NAMES} & content.keys() and ({*NAMES} & keys.keys() or len(keys) <= len(content))
-            if not by_row or all(map(str.isdecimal, keys)):
-                content = [{name: cells.get(key) for name, cells in content.items()} for key in keys]
-            else:
-                content = [{"job_number": job, **of_job} for job, of_job in content.items()]
-        elif isinstance(content, dict):
-            lists = [rows for rows in content.values() if isinstance(rows, list) and rows and isinstance(rows[0], dict)]
-            content = lists[0] if len(lists) == 1 else content
-        if not isinstance(content, list) or not any(isinstance(row, dict) for row in content):
-            shown = ", ".join(map(quote, [*content][:10])) if isinstance(content, dict) else ""
+        tables = list(map(_table_in, documents))
+        content = [row for table in tables if isinstance(table, list) for row in table]
+        if not all(isinstance(table, list) for table in tables):  # not tables, but rows
+            content = documents if len(documents) > 1 else []
+        if not any(isinstance(row, dict) for row in content):
+            shown = ", ".join(map(quote, [*documents[0]][:10])) if isinstance(documents[0], dict) else ""
             raise TraceError(
                 f"{path}: expected a table in JSON: a list of objects, or an object on each line"
                 + (f"; it is an object with {shown}" if shown else "")
@@ -112,3 +130,22 @@ class JsonTable:
                 if not isinstance(row, dict):
                     odd.add(number, f"not a JSON object: {quote(str(row))}")
             yield _from_objects(rows, [name for name in self.names if name in wanted])
+
+
+def _table_in(content: Any) -> Any:
+    """Return the list of rows that a document is, or that pandas has written in another form; else the document."""
+    if not isinstance(content, dict):
+        return content
+    if isinstance(content.get("data"), list):
+        names = content.get("columns")
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return content["data"]
+        return [dict(zip(names, row, strict=False)) for row in content["data"] if isinstance(row, list)]
+    if content and all(isinstance(cells, dict) for cells in content.values()):
+        keys = dict.fromkeys(key for cells in content.values() for key in cells)
+        by_row = not {*NAMES} & content.keys() and ({*NAMES} & keys.keys() or len(keys) <= len(content))
+        if not by_row or all(map(str.isdecimal, keys)):
+            return [{name: cells.get(key) for name, cells in content.items()} for key in keys]
+        return [{"job_number": job, **of_job} for job, of_job in content.items()]
+    lists = [rows for rows in content.values() if isinstance(rows, list) and rows and isinstance(rows[0], dict)]
+    return lists[0] if len(lists) == 1 else content

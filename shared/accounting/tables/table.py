@@ -39,7 +39,15 @@ from shadowtime.shared.accounting import (
     word_of,
     zone_of,
 )
-from shadowtime.shared.accounting.slurm import GOING_ON, STATES, SacctColumns, columns_shown, is_header, state_in
+from shadowtime.shared.accounting.slurm import (
+    GOING_ON,
+    KNOWN,
+    STATES,
+    SacctColumns,
+    columns_shown,
+    is_header,
+    state_in,
+)
 from shadowtime.shared.accounting.tables.blocks import TableBlock, TableFile
 from shadowtime.shared.accounting.tables.files import FRAME, PARQUET, delimiter_of, frame_table, head_at, table_file
 from shadowtime.shared.accounting.tables.presets import preset_of
@@ -98,7 +106,10 @@ EXPECTED = {
 
 _DECIMAL_COMMA = re.compile(r"\s*[0-9]+,[0-9]+\s*\Z")
 _COMMAS = re.compile(r"\s*[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?\s*\Z")
-_HOW_TIMES = "; --date-format states the format of dates, and NAME=COLUMN:ms (or s, us, ns) the unit of numbers"
+_HOW_TIMES = (
+    "; --date-format states the format of dates, --time-zone the zone of abbreviations such as CET, and "
+    "NAME=COLUMN:ms (or s, us, ns) the unit of numbers"
+)
 _HOW_MEMORY = "; --columns memory=COLUMN:B (or K, M, G, T) states the unit of numbers"
 _ROUNDED = re.compile(r"[0-9](\.[0-9]+)?[eE]\+[0-9]+\Z")
 """A large number as spreadsheets show it."""
@@ -162,13 +173,15 @@ def _read(path: Path, file: TableFile, reading: Reading) -> AccountingRows:
 def _read_as_sacct(path: Path, file: TableFile, reading: Reading) -> AccountingRows:
     """Return the jobs of a table whose columns are fields of sacct."""
     taken = SacctColumns(path, reading)
-    taken.require(file.names, file.values)
+    spelled = {name: name if (field := KNOWN.get(name.lower(), name)) in file.names else field for name in file.names}
+    taken.require([spelled[name] for name in file.names], file.values)
 
     def is_row(row: Mapping[str, Any]) -> bool:
-        return taken.is_row(list(row), list(map(_text, row.values())))
+        return taken.is_row([spelled[name] for name in row], list(map(_text, row.values())))
 
-    for block in file.blocks(is_row, taken.rows.odd, taken.wanted):
-        taken.take(block.lines, {name: column.words(_text) for name, column in block.columns.items()})
+    wanted = {name for name in file.names if spelled[name] in taken.wanted}
+    for block in file.blocks(is_row, taken.rows.odd, wanted):
+        taken.take(block.lines, {spelled[name]: column.words(_text) for name, column in block.columns.items()})
     return taken.finish()
 
 
@@ -312,7 +325,7 @@ class _Table:
                     "read as job_number, and jobs are numbered by row"
                 )
                 del named["job_number"]
-        wrong = self._with_points(columns)
+        wrong, misfits = self._with_points(columns), list[str]()
         for name in [name for name in named if name in (*NUMBERS, *SPANS, *INSTANTS) and name != "job_number"]:
             column = columns[named[name].column]
             if column.is_plain and name != "memory":
@@ -330,12 +343,16 @@ class _Table:
             else:
                 self.rows.notes.append(f"column {what}; it is not read as {name}")
                 del named[name]
+                misfits.append(self.rows.notes[-1])
         if wrong:
             raise TraceError(
                 f"{self.path}: {'; '.join(wrong)}; name other columns with --columns, or leave one out with NAME=; "
                 f"it has {self._shown}"
             )
-        self.require()
+        try:
+            self.require()
+        except TraceError as error:
+            raise TraceError(f"{error}{''.join(f'; {misfit}' for misfit in misfits)}") from None
         self._note_missing_limit()
         self.rows.notes += notes_on_units(
             {name: named[name] for name in (*SPANS, *INSTANTS, "memory") if name in named}

@@ -32,6 +32,33 @@ def test_the_load_is_of_the_time_in_which_jobs_ran(log: Path, capsys: pytest.Cap
     assert facts(f"{log}@16", capsys)[0]["load"] == 0.5
 
 
+def test_the_name_of_a_file_may_end_in_a_number(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = log.rename(log.parent / "jobs@12")
+    assert facts(str(other), capsys)[0]["log"] == "jobs@12"
+    assert facts(f"{other}@64", capsys)[0]["processors"] == 64
+    (log.parent / "jobs").write_text(TABLE)
+    assert facts(str(other), capsys)[0] == facts(f"{log.parent / 'jobs'}@12", capsys)[0]
+
+
+def test_the_assumed_size_fits_the_jobs_also_if_some_were_suspended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.csv"
+    rows = "1,0,0,200,100,100,4,200\n2,0,150,250,100,0,4,200\n"
+    path.write_text("job_number,submit,start,end,run_time,suspended,processors,limit\n" + rows)
+    checked, _ = facts(str(path), capsys)
+    assert (checked["processors"], checked["odd"]) == (4, [])
+
+
+def test_one_of_a_kind_has_no_plural(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text("; MaxProcs : 8\n1 0 0 60 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1\n")
+    check(str(path))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "log: 1 job on 8 processors" in printed
+    assert "1 user, 1 account or group, 1 program or job name, 1 queue or partition" in printed
+
+
 def test_a_size_that_is_stated_gets_no_remark(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert facts(f"{log}@64", capsys)[1] == ""
     assert "8 processors were held at one time, more than the 4 that you give it" in facts(f"{log}@4", capsys)[1]

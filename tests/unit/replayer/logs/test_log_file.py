@@ -40,7 +40,7 @@ def test_finding_12_lines_are_counted(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_finding_12_a_line_is_no_longer_than_a_line(tmp_path: Path, text: bytes, before: bytes) -> None:
     bomb = written(tmp_path / "bomb.swf.gz", before, *[text * (MIB // 4)] * 100)
     number = 2 if before else 1
-    with pytest.raises(TraceError, match=rf"bomb\.swf\.gz, line {number}: longer than the maximum of 65,536 bytes$"):
+    with pytest.raises(TraceError, match=rf"bomb\.swf\.gz, line {number}: longer than the maximum of 1,048,576 bytes$"):
         read_swf(bomb)
 
 

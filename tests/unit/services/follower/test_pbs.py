@@ -12,6 +12,7 @@ import pytest
 from shadowtime.services.follower.io.pbs import Pbs
 from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.accounting.job_numbers import LIFE, number_of
+from shadowtime.shared.bounds import MAX_LINE_LENGTH
 from shadowtime.shared.messages import JobEnded, JobStarted, JobSubmitted, moment
 from tests.support.lives import late, lives_told
 from tests.support.slurm_samples import Life
@@ -145,7 +146,7 @@ def test_a_past_of_many_records_is_told_first(tmp_path: Path, clock: Callable[[f
         f"11/22/2026 05:30:00;S;9.head;queue=workq ctime=1795325400 start=1795325400 exec_host=n1/0*4 "
         f"Resource_List.mem={2**49}mb Resource_List.nodect={2**50}",
         "\0\x1b[31m;;;;",
-        "11/22/2026 05:30:00;S;9.head;" + "x" * 70_000,
+        "11/22/2026 05:30:00;S;9.head;" + "x" * MAX_LINE_LENGTH,
     ],
 )
 def test_bad_lines_stop_nobody(tmp_path: Path, clock: Callable[[float], None], line: str) -> None:

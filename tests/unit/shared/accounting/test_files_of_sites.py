@@ -4,9 +4,11 @@ import gzip
 import io
 import json
 import pickle
+import re
 import tarfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pyarrow
@@ -489,3 +491,294 @@ def test_columns_at_once_and_rows_one_by_one_are_the_same(
     one_by_one = trace_of(tmp_path, text, time_zone=zone)
     assert (at_once.table == one_by_one.table).all()
     assert (at_once.notes, at_once.left_out) == (one_by_one.notes, one_by_one.left_out)
+
+
+SECONDS = "job_number,submit,start,end,processors,limit,user\n"
+BOM = "\ufeff"
+
+
+def in_seconds(job: int, submit: object = 1795325473, user: str = "ann") -> str:
+    return f"{job},{submit},1795326073,1795329673,4,7200,{user}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "jobs"),
+    [
+        (BOM + SECONDS + in_seconds(1) + BOM + SECONDS + in_seconds(2), 2),
+        (BOM + SACCT.replace("JobID", "JobIDRaw") + sacct_row(1) + BOM + SACCT.replace("JobID", "JobIDRaw"), 1),
+        (f"{BOM}; MaxProcs: 8\n1{' 1' * 17}\n{BOM}2{' 1' * 17}", 2),
+    ],
+)
+def test_files_with_byte_order_marks_may_be_appended(tmp_path: Path, text: str, jobs: int) -> None:
+    trace = trace_of(tmp_path, text)
+    assert (len(trace.table), trace.left_out) == (jobs, {})
+
+
+def test_json_has_nan_and_several_documents(tmp_path: Path) -> None:
+    """`json.dump` and pandas write `NaN`. A folder is one log, so each of its files is a document."""
+    row = {"job_number": 1, "submit": 1795325473, "start": 1795326073, "end": 1795329673, "processors": 4}
+    rows = [row | {"limit": float("nan")}, row | {"job_number": 2, "limit": 7200}, row | {"job_number": 3, "limit": 60}]
+    right = [(1, 600, 3600, 4, MAX_DURATION), (2, 600, 3600, 4, 7200), (3, 600, 3600, 4, 60)]
+    one, *others = rows
+    for text in (
+        json.dumps(rows),
+        "".join(json.dumps(entry) + "\n" for entry in rows),
+        "\n".join(json.dumps(entry, indent=1) for entry in rows),
+        f"{BOM}{json.dumps([one])}\n{BOM}{json.dumps(others)}",
+        f"{json.dumps({'jobs': [one]}, indent=1)}\n{json.dumps({'jobs': others}, indent=1)}",
+    ):
+        assert facts(trace_of(tmp_path, text)) == right
+    with pytest.raises(TraceError, match="cannot be read as JSON: Expecting"):
+        trace_of(tmp_path, json.dumps(rows)[:-1])
+
+
+YEAR = 2026
+
+
+@pytest.mark.parametrize(
+    ("date", "zone", "order", "right"),
+    [
+        ("2026-10-25 02:30:00 CEST", "Europe/Berlin", None, 1792888200),
+        ("2026-10-25 02:30:00 CET", "Europe/Berlin", "%Y-%m-%d %H:%M:%S %Z", 1792891800),
+        (f"Sun Oct 25 02:30:00 CET {YEAR}", "Europe/Berlin", None, 1792891800),
+        (f"Sun Oct 25 02:30:00 CET {YEAR}", "Europe/Berlin", "%a %b %d %H:%M:%S %Z %Y", 1792891800),
+        ("10/25/2026 1:30 AM UTC", "Europe/Berlin", None, 1792891800),
+        ("2026-10-25 01:30:00 UTC", "Europe/Berlin", "%Y-%m-%d %H:%M:%S %Z", 1792891800),
+        ("2026-10-25 02:30:00 +0100 CET", None, None, 1792891800),
+        ("2026-10-24 22:30:00 -03", None, None, 1792891800),
+    ],
+)
+def test_a_date_may_abbreviate_its_time_zone(
+    tmp_path: Path, date: str, zone: str | None, order: str | None, right: int
+) -> None:
+    """A format with `%Z` had read each abbreviation as the zone of `--time-zone`, or as UTC."""
+    table = f"job_number,submit,wait,run_time,processors\n1,{date},60,60,4\n"
+    trace = trace_of(tmp_path, table, time_zone=zone, date_format=order)
+    assert (trace.unix_start_time, [note for note in trace.notes if "zone" in note]) == (right, [])
+
+
+@pytest.mark.parametrize("order", [None, "%Y-%m-%d %H:%M:%S %Z"])
+def test_another_abbreviation_is_no_time(tmp_path: Path, order: str | None) -> None:
+    table = "job_number,submit,wait,run_time,processors\n1,2026-10-25 02:30:00 PST,60,60,4\n"
+    with pytest.raises(TraceError, match=r"not a time.*--time-zone the zone of abbreviations such as CET"):
+        trace_of(tmp_path, table, date_format=order)
+
+
+def test_unix_time_zero_in_america_is_no_time(tmp_path: Path) -> None:
+    table = "job_number,submit,start,end,processors,limit\n"
+    for job in range(1, 5):
+        table += f"{job},2026-03-02 08:00:00,1969-12-31 19:00:00,2026-03-02 09:00:00,4,7200\n"
+    trace = trace_of(tmp_path, table + "5,2026-03-02 08:00:00,2026-03-02 08:10:00,2026-03-02 09:10:00,4,7200\n")
+    assert (len(trace.table), trace.left_out, facts(trace, "job_number", "left_time")[3]) == (5, {}, (4, 3600))
+
+
+@pytest.mark.parametrize("rounded", [lambda time: f"{time:.5E}", lambda time: str(time // 128 * 128)])
+def test_rounded_unix_times_are_reported(tmp_path: Path, rounded: Callable[[int], str]) -> None:
+    """Spreadsheets show and export 1.79533E+09; pandas stores 32 bits if asked to downcast."""
+    times = [1795325473 + 7919 * job for job in range(30)]
+    table = "job_number,submit,wait,run_time,processors\n"
+    right = trace_of(tmp_path, table + "".join(f"{job},{time},5,99,4\n" for job, time in enumerate(times)))
+    wrong = trace_of(tmp_path, table + "".join(f"{job},{rounded(time)},5,99,4\n" for job, time in enumerate(times)))
+    assert not any("rounded" in note for note in right.notes)
+    (note,) = (note for note in wrong.notes if "rounded" in note)
+    assert re.match(r"all times of submit are multiples of (10,000|128) s: if they were rounded", note)
+
+
+def test_names_have_no_blanks_around_them(tmp_path: Path) -> None:
+    """psql pads the cells of each of its outputs to another width."""
+    text = SECONDS.replace(",", " | ") + in_seconds(1).replace(",", " | ")
+    trace = trace_of(tmp_path, text + in_seconds(2, user="ann  ").replace(",", " | "))
+    assert facts(trace, "user_id") == [(1,), (1,)]
+
+
+def test_parquet_may_have_texts_as_bytes(tmp_path: Path) -> None:
+    """Hive, Impala and older writers do not say that their bytes are texts."""
+    columns = {
+        "job_number": [b"7", b"8_1"],
+        "submit": [b"2026-03-02 08:00:00"] * 2,
+        "wait": [600] * 2,
+        "run_time": [3600] * 2,
+        "processors": [4] * 2,
+        "limit": [7200] * 2,
+        "user": [b"m\xc3\xbcller", None],
+    }
+    path = tmp_path / "jobs.parquet"
+    parquet.write_table(pyarrow.table(columns), path)
+    names = tmp_path / "names.json"
+    trace = read_trace(path, Reading(names=names))
+    assert facts(trace, "job_number", "wait_time") == [(7, 600), (200000008, 600)]
+    assert (json.loads(names.read_text())["user"], dict(trace.job_ids)) == ({"müller": 1}, {200000008: "8_1"})
+    packed = written(tmp_path, gzip.compress(path.read_bytes()), "jobs.parquet.gz")
+    with pytest.raises(TraceError, match=r"jobs.parquet.gz: this is a packed Parquet file; unpack it first"):
+        read_trace(packed)
+
+
+def test_a_format_of_dates_is_for_texts(tmp_path: Path) -> None:
+    """With --date-format, dates of Parquet were unreadable, and then their columns were said to be missing."""
+    start = datetime(2026, 3, 2, 8, 10)
+    columns = {"submit": ["2/3/2026 08:00"], "start": [start], "end": [start + timedelta(hours=1)]}
+    parquet.write_table(
+        pyarrow.table(columns | {"job_number": [1], "processors": [4], "limit": [7200]}), tmp_path / "jobs.parquet"
+    )
+    trace = read_trace(tmp_path / "jobs.parquet", Reading(date_format="%d/%m/%Y %H:%M"))
+    assert facts(trace) == [(1, *RAN)]
+
+
+def test_a_column_that_cannot_be_read_is_named_where_it_is_needed(tmp_path: Path) -> None:
+    table = "job_number,submit,wait,end,processors\n1,2026-03-02 08:00:00,5,soon,4\n"
+    with pytest.raises(
+        TraceError, match=r"no column for end or run_time, .*; column 'end' has 'soon', which is not a time"
+    ):
+        trace_of(tmp_path, table)
+
+
+def test_zstd_files_may_begin_with_a_frame_to_skip(tmp_path: Path) -> None:
+    """`pzstd` writes the size of each frame in front of it."""
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write((SACCT + sacct_row()).encode())
+    skipped = b"\x50\x2a\x4d\x18\x04\0\0\0\x01\0\0\0"
+    assert facts(trace_of(tmp_path, skipped + sink.getvalue().to_pybytes())) == [(1, *RAN)]
+
+
+@pytest.mark.parametrize(
+    ("beginning", "what"),
+    [
+        (b"FEA1\0\0", "a Feather file"),
+        (b"\xff\xff\xff\xff\x10\x01", "an Arrow file"),
+        (b"\x5d\0\0\x80\0", "packed by lzma"),
+        ("Summary of time in seconds spent in various states:\nJOBID   USER\n", "output of bhist"),
+        ("\nJob <12>, User <eve>, Project <a>, Command <b>\n", "output of bhist"),
+        ("VERSION 230\n1 0 1 eve users 3600 Completed\n", "a file of statistics of Maui"),
+        ("000 (001.000.000) 2026-11-22 05:31:13 Job submitted from host: <h>\n...\n", "HTCondor's log of events"),
+        ("[2026-11-22T05:31:13.123] sched: Allocate JobId=101, NodeList=n1\n", "a log of Slurm's daemons"),
+        ('[[pool]]\nname = "a"\n', "a file of pools"),
+    ],
+)
+def test_further_kinds_of_files_are_named(tmp_path: Path, beginning: str | bytes, what: str) -> None:
+    with pytest.raises(TraceError, match=f"this is {what}"):
+        trace_of(tmp_path, beginning)
+
+
+def test_a_workbook_of_libreoffice_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.ods"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("content.xml", "<x/>")
+    with pytest.raises(TraceError, match="this is a LibreOffice table"):
+        read_trace(path)
+
+
+POOLS = """[[pool]]
+name = "cpu"
+processors = 64
+partitions = ["batch"]
+[[pool]]
+name = "gpu"
+processors = 64
+node_names = ["g[01-03,07]", "h1"]
+"""
+
+
+@pytest.mark.parametrize(("node", "pool"), [("g02", 1), ("g[07-08]", 1), ("h1", 1), ("g04", 0)])
+def test_node_names_of_a_pool_may_be_lists(tmp_path: Path, node: str, pool: int) -> None:
+    """A list was a name that no node has, so jobs counted in the pool of their partition."""
+    head = SACCT.replace("AllocCPUS", "AllocCPUS|Partition|NodeList")
+    pools = written(tmp_path, BOM + POOLS, "pools.toml")
+    trace = trace_of(tmp_path, head + sacct_row(more=f"|batch|{node}"), pools=pools)
+    assert facts(trace, "pool") == [(pool,)]
+
+
+def test_a_list_without_nodes_is_refused(tmp_path: Path) -> None:
+    pools = written(tmp_path, POOLS.replace("g[01-03,07]", "g[a-c]"), "pools.toml")
+    with pytest.raises(TraceError, match=r"node_names: 'g\[a-c\]' is no name of a node, and no list such as"):
+        trace_of(tmp_path, SACCT + sacct_row(), pools=pools)
+
+
+def test_pools_may_be_packed_or_in_utf_16(tmp_path: Path) -> None:
+    nodes = "NodeName=n1 CPUTot=4 RealMemory=4000 Gres=(null)\n   Partitions=batch\n"
+    for content in (gzip.compress(nodes.encode()), nodes.encode("utf-16")):
+        log = SACCT.replace("AllocCPUS", "AllocCPUS|NodeList") + sacct_row(more="|n1")
+        trace = trace_of(tmp_path, log, pools=written(tmp_path, content, "nodes.txt"))
+        assert trace.pools is not None
+        assert trace.pools[0].processors == 4
+
+
+@pytest.mark.parametrize("delimiter", ["|", "\t"])
+def test_a_row_with_too_few_fields_does_not_take_in_the_next(tmp_path: Path, delimiter: str) -> None:
+    """If the last field was cut away with its delimiter, every second job vanished into the name of the first."""
+    head = SACCT.replace("AllocCPUS", "AllocCPUS|User|JobName")
+    whole = [sacct_row(job, more="|eve|a") for job in range(40)]
+    short = [sacct_row(job, more="|eve") for job in (40, 41)]
+    trace = trace_of(tmp_path, (head + "".join(whole + short + whole[-1:])).replace("|", delimiter))
+    assert (len(trace.table), trace.left_out["unreadable"][0]) == (40, 2)
+    with pytest.raises(TraceError, match="39 of 40 rows cannot be read"):  # the last one counts as cut off
+        trace_of(tmp_path, (head + "".join(sacct_row(job, more="|eve") for job in range(40))).replace("|", delimiter))
+
+
+def test_another_text_behind_the_rows_is_not_the_rest_of_a_name(tmp_path: Path) -> None:
+    log = SACCT.replace("AllocCPUS", "AllocCPUS|JobName") + sacct_row(1, more="|a\nb\nc") + sacct_row(2, more="|d")
+    trace = trace_of(tmp_path, log)
+    assert trace.left_out == {"rest of a job name of several lines": (2, "line 3")}
+    with pytest.raises(TraceError, match="59 of 64 rows cannot be read"):
+        trace_of(tmp_path, log + "".join(f"this is line {line}\n" for line in range(60)))
+
+
+def test_constraints_have_the_delimiter_between_alternatives(tmp_path: Path) -> None:
+    head = "JobID|User|Constraints|State|Submit|Start|End|Timelimit|AllocCPUS|JobName\n"
+    rows = [
+        f"{job}|ann|{asked}|{sacct_row().partition('|')[2]}".rstrip() + "|a\n"
+        for job, asked in enumerate(("a100", "[a100|h100]", "intel|amd|arm", ""))
+    ]
+    trace = trace_of(tmp_path, head + "".join(rows))
+    assert (facts(trace), trace.left_out) == ([(job, *RAN) for job in range(4)], {})
+
+
+def test_a_field_in_quotes_may_have_many_lines(tmp_path: Path) -> None:
+    """A table with job scripts was refused beyond 50 lines, or for a line with more commas than the head."""
+    script = "#!/bin/bash\n" + "\n".join(f'echo ""{line},1,2,3,4,5,6,7,8""' for line in range(200))
+    head = "job_number,submit,start,script,end,processors,limit\n"
+    rows = [f'{job},1795325473,1795326073,"{script}",1795329673,4,7200\n' for job in range(20)]
+    assert facts(trace_of(tmp_path, head + "".join(rows))) == [(job, *RAN) for job in range(20)]
+    cut = trace_of(tmp_path, head + "".join(rows)[:-900])
+    assert (len(cut.table), cut.left_out["unreadable"][0]) == (19, 1)
+    lone = '20,1795325473,1795326073,"sbatch,1795329673,4,7200\n'
+    damaged = trace_of(tmp_path, head + "".join([*rows[:10], lone, *rows[10:]]).replace(script, "sbatch"))
+    assert len(damaged.table) == 21
+
+
+OWN = "JobID,User,Submit,start,end,processors,limit,memory,gpus,nodes\n"
+
+
+def own_row(job: int, processors: object = 4, nodes: object = 2) -> str:
+    return f"{job},ann,1795325473,1795326073,1795329673,{processors},7200,2G,3,{nodes}\n"
+
+
+@pytest.mark.parametrize("delimiter", [",", "|"])
+def test_a_file_with_fields_of_sacct_may_have_columns_with_our_names(tmp_path: Path, delimiter: str) -> None:
+    """They were taken for what is needed, and then not read: no job had processors or a limit."""
+    trace = trace_of(tmp_path, (OWN + own_row(1) + own_row(2)).replace(",", delimiter))
+    assert facts(trace) == [(1, *RAN), (2, *RAN)]
+    assert facts(trace, "memory", "gpus", "nodes") == [(2048, 3, 2)] * 2
+    noted = trace_of(tmp_path, (OWN + own_row(1, nodes="n1") + own_row(2, nodes="n2")).replace(",", delimiter))
+    assert facts(noted, "processors", "nodes") == [(4, -1)] * 2
+    assert "column 'nodes' has 'n1', which cannot be read; it is not read as nodes" in noted.notes
+    with pytest.raises(TraceError, match=r"no field AllocCPUS; .*column 'processors' has 'many', which cannot be read"):
+        trace_of(tmp_path, (OWN + own_row(1, "many")).replace(",", delimiter))
+
+
+def test_fields_of_sacct_are_spelled_in_any_case_in_each_kind_of_table(tmp_path: Path) -> None:
+    """Databases and pandas have names in small letters. In JSON and Parquet, they were no fields of sacct."""
+    names, cells = (SACCT.strip().replace("AllocCPUS", "NCPUS").lower().split("|"), sacct_row().strip().split("|"))
+    row = dict(zip(names, cells, strict=True))
+    assert facts(trace_of(tmp_path, json.dumps([row]))) == [(1, *RAN)]
+    assert facts(trace_of(tmp_path, ",".join(names) + "\n" + ",".join(cells))) == [(1, *RAN)]
+    parquet.write_table(pyarrow.table({name: [cell] for name, cell in row.items()}), tmp_path / "log.parquet")
+    assert facts(read_trace(tmp_path / "log.parquet")) == [(1, *RAN)]
+
+
+@pytest.mark.parametrize("field", ["Start", "End"])
+def test_a_mapped_run_time_gives_the_missing_end_or_start(tmp_path: Path, field: str) -> None:
+    at = {"Start": "2026-03-02T08:10:00", "End": "2026-03-02T09:10:00"}[field]
+    log = f"JobID|Submit|{field}|took|Timelimit|AllocCPUS\n1|2026-03-02T08:00:00|{at}|60|02:00:00|4\n"
+    assert facts(trace_of(tmp_path, log, "run_time=took:min")) == [(1, *RAN)]

@@ -72,6 +72,26 @@ def test_exit_statuses_mean_what_the_system_means(tmp_path: Path, code: int, of:
     assert read(tmp_path, text.replace("Exit_status", f"{ENDED} Exit_status"))[0].status == status
 
 
+@pytest.mark.parametrize("of", ["owner=u1@login", "exec_host=n1/0*4"])
+@pytest.mark.parametrize("code", [265, 271])
+@pytest.mark.parametrize(("limit", "status"), [("1:00:00", LIMIT), ("2:00:00", 5), ("none", 5)])
+def test_a_signal_after_the_limit_has_passed(tmp_path: Path, of: str, code: int, limit: str, status: int) -> None:
+    """Moab, and PBS before version 14, end a job at its limit by a signal, as a user does."""
+    times = TIMES.removesuffix(" owner=u1@login")
+    walltime = "" if limit == "none" else f"Resource_List.walltime={limit}"
+    text = record("501.head", f"{times} {of} Resource_List.ncpus=4 {walltime} {ENDED} Exit_status={code}")
+    assert read(tmp_path, text)[0].status == status
+
+
+def test_a_record_lists_the_hosts_of_a_large_machine(tmp_path: Path) -> None:
+    """A line of more than 64 kB had refused the whole file."""
+    hosts = "+".join(f"r{rack}i{node}n0/0*36" for rack in range(100) for node in range(70))
+    vnodes = "+".join(f"(r{rack}i{node}n0:ncpus=36)" for rack in range(100) for node in range(70))
+    text = record("501.head", f"{TIMES} exec_host={hosts} exec_vnode={vnodes} Resource_List.walltime=02:00:00 {ENDED}")
+    assert len(text) > 2**17
+    assert read(tmp_path, text)[0].processors == 7000 * 36
+
+
 def test_differing_sizes_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "20171002"
     path.write_text(record("501.head", f"{TIMES} exec_host=c1/0-3 Resource_List.nodes=1:ppn=16 {ENDED}"))

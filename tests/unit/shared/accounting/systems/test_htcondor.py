@@ -93,6 +93,15 @@ def test_what_a_job_got_stands_in_for_expressions(tmp_path: Path) -> None:
     assert (job["processors"], job["memory"]) == (3, 2048)
 
 
+@pytest.mark.parametrize(("universe", "machines"), [(11, 3), (5, 1)])
+def test_a_parallel_job_has_its_request_on_each_machine(tmp_path: Path, universe: int, machines: int) -> None:
+    path = tmp_path / "history"
+    path.write_text(AD + f"JobUniverse = {universe}\nMaxHosts = 3\nMemoryProvisioned = 2048\nRequestGPUs = 2\n")
+    rows = htcondor.read(path, Reading())
+    held = {name: int(rows.column(name)[0]) for name in ("processors", "memory", "gpus")}
+    assert held == {"processors": 4 * machines, "memory": 2048 * machines, "gpus": 2 * machines}
+
+
 def test_jobs_on_the_submit_host_are_left_out_and_several_runs_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "history"
     dag = AD.replace("ClusterId = 17", "ClusterId = 18") + "JobUniverse = 7\n"

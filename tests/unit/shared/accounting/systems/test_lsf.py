@@ -106,6 +106,11 @@ def test_records_of_old_versions_are_shorter(tmp_path: Path) -> None:
     assert read(tmp_path, old[: old.index(' "" "" 0 "" 0')] + "\n")["status"] == 1
 
 
+@pytest.mark.parametrize("version", ["10.1.0.14", "8.0.1", "10"])
+def test_a_version_may_have_several_points(tmp_path: Path, version: str) -> None:
+    assert read(tmp_path, record(version=version, status=32, exit_info=5))["status"] == LIMIT
+
+
 def test_other_records_are_no_jobs(tmp_path: Path) -> None:
     path = tmp_path / "lsb.acct"
     path.write_text('"EVENT_ADRSV_FINISH" "10.1" 1600003610 1 2 3\n' + record() + "what\n" + record()[:200] + "\n")
