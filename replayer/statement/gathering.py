@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from shadowtime.replayer.statement.month import DAYS, MonthOfStarts
 from shadowtime.replayer.statement.page import StatementFacts, statement_page
 from shadowtime.services.pipeline import STAGES
-from shadowtime.services.processes import NAMES_OF, WordReader
-from shadowtime.services.shadows import STORE, StoredShadow, read
+from shadowtime.services.processes import NAMES_OF, Answers, WordReader
+from shadowtime.services.shadows import STORE, StoredShadow, read, shadows_beside
 from shadowtime.shared.errors import OutputError, SettingsError
 from shadowtime.shared.formatting import DAY
-from shadowtime.shared.messages import FOLLOWED, Envelope, run_name
+from shadowtime.shared.messages import Envelope
 from shadowtime.shared.output import result_file
 from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.stages import DECISIONS
@@ -28,6 +28,9 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 """Commands that print a page; the first command on PATH is used."""
 
 PRINT_SECONDS = 120.0
+AFTERWARDS = 600.0
+"""Seconds after an event from which on a prediction counts as made afterwards, as for the past before a follower."""
+
 SCHEDULER = next(stage for stage in STAGES if stage.name == "scheduler")
 
 
@@ -51,7 +54,8 @@ async def gather(settings: Settings, name: str) -> StatementFacts:
         envelope = Envelope.read(record.value) if record.key == run.encode() else None
         if envelope is not None and envelope.sequence > last:  # a batch may be there twice
             last = envelope.sequence
-            month.push(envelope)
+            written, happened = record.timestamp / 1_000, opened.unix_start + envelope.event.time
+            month.push(envelope, afterwards=opened.follows and written > happened + AFTERWARDS)
     shadows = await _shadows(settings, run)
     return StatementFacts(
         opened.cluster, run, opened.unix_start, now, month, lambda queue: words.name("partition", queue), shadows
@@ -64,8 +68,9 @@ async def _opened(settings: Settings, name: str) -> "tuple[ClusterOpened, int, s
     def standing(state: "StageRun") -> "tuple[ClusterOpened, int] | None":
         return None if state.handler is None else (state.handler.opened, state.handler.time)
 
-    async with reading(settings, SCHEDULER.name) as reader:
-        for run in (run_name(name, FOLLOWED), name):
+    async with reading(settings, SCHEDULER.name) as reader, reading(settings, NAMES_OF) as names:
+        followed = await Answers(SCHEDULER, reader, words=WordReader(names)).followed_run(name)
+        for run in (followed or name, name):
             answer = await RunFollower(SCHEDULER, reader, run).ask(standing)
             if answer is not None:
                 return *answer, run
@@ -77,7 +82,7 @@ async def _shadows(settings: Settings, run: str) -> list[StoredShadow]:
     async with reading(settings, STORE) as reader:
         saved = [(name, await reader.load(name)) for name in await reader.names()]
         every = [read(name, state.snapshot) for name, state in saved if state is not None]
-    return [shadow for shadow in every if shadow.real == run]
+    return [shadow for shadow in shadows_beside(run, every) if shadow.real == run]
 
 
 def require_printer(path: Path) -> None:

@@ -63,7 +63,8 @@ class MonthOfStarts:
 
     def __init__(self, first: int) -> None:
         self.first = first
-        self.jobs = 0
+        self.jobs = self.afterwards = 0
+        """Number of jobs, and of those whose times were stated only after they had been submitted."""
         self.begins: int | None = None
         """Time of the first event."""
         self.of_all = {OURS: StartErrors(), AT_ONCE: StartErrors()}
@@ -74,8 +75,11 @@ class MonthOfStarts:
         self._started_by: list[tuple[int | None, int, bool]] = []
         """Queue of each started job with a stated time, this time, and whether the job started by then."""
 
-    def push(self, envelope: Envelope) -> None:
-        """Process the next envelope of the run. Jobs submitted before `first` are left out."""
+    def push(self, envelope: Envelope, *, afterwards: bool = False) -> None:
+        """Process the next envelope of the run, which was written `afterwards` if it was about the past then.
+
+        Jobs submitted before `first` are left out.
+        """
         event = envelope.event
         if self.begins is None:
             self.begins = event.time
@@ -83,6 +87,7 @@ class MonthOfStarts:
             case JobSubmitted() if event.time >= self.first:
                 predicted = StartPredictions.of(envelope.forecast, envelope.wait_bounds)
                 self.jobs += 1
+                self.afterwards += afterwards
                 outlook = expected_start(event.time + NOT_YET, event.since, predicted)
                 self._waiting[event.job_number] = _Waiting(event, outlook)
             case JobExpected() if (known := self._waiting.get(event.job_number)) is not None:

@@ -69,6 +69,9 @@ def statement_page(facts: StatementFacts) -> str:
     until = f"{datetime.fromtimestamp(facts.unix_start + facts.now, UTC):%H:%M} UTC"
     days = (facts.now - facts.begins) / DAY
     whole_month = "" if days > DAYS - 1 else f" The stored log begins then, so this covers {max(days, 0.0):.1f} days."
+    past = facts.month.afterwards
+    later = f" Of these, {past:,} were submitted before they were followed: their times were computed later."
+    read = later if past else ""
     sections = {
         "How often “starts by” came true": _promises(facts, rows),
         "How far off expected starts were": _errors(words),
@@ -77,7 +80,7 @@ def statement_page(facts: StatementFacts) -> str:
     contents = "".join(f'<li><a href="#part-{place}">{title}</a></li>' for place, title in enumerate(sections))
     parts = [
         f"<p {LONG_NAMES}><b>{escape(facts.cluster)}</b>, {facts.day(facts.begins)} to {facts.day(facts.now)}, "
-        f"{until}: {counted(facts.month.jobs, 'job')} submitted.{whole_month}</p>",
+        f"{until}: {counted(facts.month.jobs, 'job')} submitted.{whole_month}{read}</p>",
         f'<p class="verdict" {LONG_NAMES}>{escape(_unbroken(" ".join(_summary(facts, rows, words))))}</p>',
         *(f'<h2 id="part-{place}">{title}</h2>{part}' for place, (title, part) in enumerate(sections.items())),
         f'<p class="faint" {LONG_NAMES}><small>{escape(_how(facts))}</small></p>',

@@ -5,6 +5,14 @@ from typing import TYPE_CHECKING
 from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from shadowtime.services.processes.ask import NAMES_OF, NO_WORDS, ClusterWords, WordReader, age_line, log_age
+    from shadowtime.services.processes.ask import (
+        NAMES_OF,
+        NO_WORDS,
+        Answers,
+        ClusterWords,
+        WordReader,
+        age_line,
+        log_age,
+    )
 
 __getattr__ = lazy_exports(__name__)

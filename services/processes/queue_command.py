@@ -67,7 +67,7 @@ def queue(
 
     settings = read_settings(context.args, "ask")
     start_logging(settings.log_format, "queue", logging.WARNING)
-    asked = {"cluster": cluster, "run": run, "user": _own_name() if me else user, "queue": partition}
+    asked = {"cluster": cluster, "run": run, "user": _own_name() if me else user, "queue": partition, "newcomer": me}
 
     def shown(answer: "QueueAnswer") -> str:
         if json:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app
+from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app, say
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.output import print_json
+from shadowtime.shared.quoting import listed
 
 if TYPE_CHECKING:
     from shadowtime.services.processes import ClusterWords
@@ -34,21 +35,24 @@ def twin(
         from rich.console import Console
 
         from shadowtime.services.processes import NAMES_OF, WordReader
-        from shadowtime.services.shadows import STORE, StoredShadowCache, none_of, tables
-        from shadowtime.shared.messages import FOLLOWED, run_name
+        from shadowtime.services.shadows import STORE, StoredShadowCache, none_of, shadows_beside, tables
         from shadowtime.shared.streaming import read_settings, reading
 
     settings = read_settings(context.args, "ask")
 
-    async def ask() -> "tuple[Sequence[StoredShadow], ClusterWords]":
+    async def ask() -> "tuple[Sequence[StoredShadow], ClusterWords, bool]":
         async with reading(settings, STORE) as reader, reading(settings, NAMES_OF) as names:
             every = await StoredShadowCache(reader).shadows()
-            chosen = [shadow for shadow in every if shadow.of(cluster)]
+            chosen = shadows_beside(cluster, every)
             if not chosen:
                 raise SettingsError(none_of(cluster, every))
-            return chosen, await WordReader(names).of(chosen[0].cluster, chosen[0].real)
+            if others := sorted({shadow.real for shadow in every if shadow.of(cluster)} - {chosen[0].real}):
+                say(f"these are the shadows of {chosen[0].real}; for those of other runs, name one: {listed(others)}")
+            reader_of_names, real = WordReader(names), chosen[0].real
+            words = await reader_of_names.of(chosen[0].cluster, real)
+            return chosen, words, real in await reader_of_names.followed()
 
-    chosen, words = asyncio.run(ask())
+    chosen, words, follows = asyncio.run(ask())
     if json:
         documents = {shadow.name: shadow.compared.model_dump(mode="json") for shadow in chosen}
         numbers = {user.user for shadow in chosen for user in shadow.compared.users if user.user is not None}
@@ -60,7 +64,7 @@ def twin(
     console = Console(highlight=False, markup=False, emoji=False)
     shown = {shadow.name: shadow.compared for shadow in chosen}
     first = chosen[0]
-    now = time.time() if first.real == run_name(first.cluster, FOLLOWED) else None
+    now = time.time() if follows else None
     name_of = partial(words.name, "user") if users else None
     for table in tables(first.cluster, shown, first.unix_start, name_of=name_of, classes=classes, now=now):
         console.print(table)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Twin,
         none_of,
         read,
+        shadows_beside,
         shadows_of,
         tables,
         verdict,

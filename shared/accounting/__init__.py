@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         parse_columns,
         resolved,
     )
-    from shadowtime.shared.accounting.names import KINDS, POOL, REQUEUED, Names, read_key, read_names
+    from shadowtime.shared.accounting.names import HASH, HASHED, KINDS, POOL, REQUEUED, Names, read_key, read_names
     from shadowtime.shared.accounting.odd_rows import UNREADABLE, OddRows
     from shadowtime.shared.accounting.pbs_records import PbsJobs, PbsLife, PbsWaiting, numbered
     from shadowtime.shared.accounting.reading import NUMBERS, TEXTS, TYPES, UNKNOWN, AccountingRows, Reading

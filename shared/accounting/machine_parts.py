@@ -176,11 +176,13 @@ def _places(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
 
 def _from_slurm_lines(text: str) -> MachineParts:
     records = [dict(_PAIR.findall(record)) for record in re.split(r"(?=^NodeName=)", text, flags=re.MULTILINE)]
+    busy = [record["AllocMem"] for record in records if record.get("CPUAlloc", "0") != "0" and "AllocMem" in record]
+    unmanaged = {"memory": 0} if busy and set(busy) == {"0"} else {}  # as with SelectTypeParameters=CR_Core
     return parts_of_nodes(
         (
             record["NodeName"],
             record["Partitions"].split(","),
-            _resources_of(record),
+            _resources_of(record) | unmanaged,
             gpu_types_of(record.get("Gres", "")),
         )
         for record in records

@@ -1,6 +1,7 @@
 """Whole numbers in place of the names of users, accounts, jobs, partitions and QOS. Only a mapping has the names."""
 
 import hmac
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,11 +21,15 @@ KINDS = {
 }
 """Kinds of names, with the field of a job that holds the number."""
 
-POOL, REQUEUED = "pool", "requeued"
-"""Further kinds of entries that a follower stores: the pool of each partition, and the job of each life's number."""
+POOL, REQUEUED, HASHED = "pool", "requeued", "hashed"
+"""Further entries that a follower stores: the pool of each partition, the job of each life's number, and, if
+names are hashes, the check of their key."""
 
 DIGITS = 16
 """Hexadecimal digits of a hidden name."""
+
+HASH = re.compile(f"[0-9a-f]{{{DIGITS}}}")
+"""A hidden name."""
 
 SMALLEST_KEY = 16
 """Minimum length of a key, in bytes."""

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Event,
         Refusal,
         Rejected,
+        current_run,
         run_name,
     )
     from shadowtime.shared.messages.explanation import (

@@ -12,6 +12,7 @@ the present time, and `happened` is the time at which it happened. The upper lim
 `shared.bounds`.
 """
 
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Annotated, Final, Literal
 
@@ -83,6 +84,31 @@ def run_name(*parts: str) -> str:
     return f"{name[: MAX_NAME_LENGTH - len(digest) - 1]}~{digest}"
 
 
+GONE_SECONDS = 600
+"""A run that ends so much earlier than another run of its cluster no longer follows the cluster."""
+
+
+def current_run(cluster: str, ends: Mapping[str, int]) -> str | None:
+    """Return the run that follows a cluster now, of all that have followed it; None if there are none.
+
+    It is the one with the usual name, unless another run replaced it, as after a change of the cluster's pools.
+
+    Parameters
+    ----------
+    ends
+        The Unix time of the last event of each run.
+
+    >>> current_run("mine", {"mine/live": 5000, "mine/second": 5100}), current_run("mine", {})
+    ('mine/live', None)
+    >>> current_run("mine", {"mine/live": 5000, "mine/second": 9000})
+    'mine/second'
+    """
+    newest = max(ends.values(), default=0)
+    going_on = [run for run, end in ends.items() if end >= newest - GONE_SECONDS]
+    usual = run_name(cluster, FOLLOWED)
+    return usual if usual in going_on else max(going_on, key=lambda run: (ends[run], run), default=None)
+
+
 SCHEMA_VERSION: Final = 2
 """The one version of envelopes that is written and read; any other is refused."""
 
@@ -116,6 +142,11 @@ class ClusterOpened(FrozenModel):
     name: Name | None = None
     experiment: Name | None = None
     obeyed_from: Instant | None = None
+
+    @property
+    def follows(self) -> bool:
+        """Whether the run follows a real cluster."""
+        return self.mode == "recorded" and self.name == FOLLOWED
 
     def obeys(self, time: int) -> bool:
         """Return whether decisions at a time are carried out; otherwise they are advice."""

@@ -9,10 +9,12 @@ local HOST, PORT = "127.0.0.1", 6090  -- an address in digits: looking up a name
 local CLUSTER = "mine"                -- name of the cluster (shadowtime follow --cluster)
 local PARTITION = nil                 -- the partition of jobs that name none
 local LIMIT = nil                     -- seconds that a job without --time may run; nil: no lines for such jobs
+local MEMORY = nil                    -- MiB for each processor of a job that states no memory (DefMemPerCPU)
 local PATIENCE = 0.3                  -- seconds in total
 
 local NOT_DESCRIBED = {"begin", "clusters", "constraint", "dependency", "exclude", "exclusive", "gpus", "gpus-per-node",
-  "gpus-per-socket", "gpus-per-task", "gres", "hold", "licenses", "nodelist", "quiet", "reservation"}
+  "gpus-per-socket", "gpus-per-task", "gres", "hint", "hold", "licenses", "nodelist", "quiet", "reservation",
+  "threads-per-core"}  -- with one thread for each core, a job gets twice as many processors
 local UNSET = {["unset"] = true, ["invalid-context"] = true, ["Unknown"] = true, ["0"] = true, ["-2"] = true, [""] = true}
 
 local function value(options, name)
@@ -28,6 +30,13 @@ local function seconds(text)
   local hours, minutes, last = (rest or text or ""):match("^(%d+):(%d+):(%d+)$")
   if not hours or tonumber(days or 0) > 3650 then return nil end
   return tonumber(days or 0) * 86400 + hours * 3600 + minutes * 60 + last
+end
+
+-- MiB of a size as Slurm writes it, such as 4000M or 2G; nil if it is not set.
+local function mebibytes(text)
+  local number, unit = (text or ""):match("^(%d+)([MGTP]?)$")
+  local power = unit and ("MGTP"):find(unit, 1, true)
+  return power and tonumber(number) * 1024 ^ (power - 1)
 end
 
 local function encoded(text)
@@ -46,8 +55,12 @@ local function question(options)
   local processors = math.max(tasks, nodes * per_node) * tonumber(value(options, "cpus-per-task") or 1)
   local partition = value(options, "partition") or PARTITION
   if not limit or limit < 1 or (partition and partition:find(",")) then return nil end
+  local memory = mebibytes(value(options, "mem"))
+  local of_processor = mebibytes(value(options, "mem-per-cpu")) or MEMORY
+  memory = memory and memory * nodes or of_processor and of_processor * processors
   local asked = {cluster = CLUSTER, processors = ("%d"):format(processors), requested_time = ("%d"):format(limit),
-    partition = partition, account = value(options, "account"), user = os.getenv("USER")}
+    memory = memory and ("%d"):format(memory) or nil, partition = partition, account = value(options, "account"),
+    user = os.getenv("USER")}
   local words = {}
   for name, text in pairs(asked) do words[#words + 1] = name .. "=" .. encoded(text) end
   return table.concat(words, "&")

@@ -15,9 +15,10 @@ async def write(
     *more: Event,
     wait_bound: str = "bmbp",
     outputs: bool = True,
+    unix_start: int = 0,
 ) -> None:
     """Store a run whose last event is at `time`, or those of `more`."""
-    opened = ClusterOpened(time=0, cluster=cluster, processors=10, wait_bound=wait_bound)
+    opened = ClusterOpened(time=0, cluster=cluster, processors=10, wait_bound=wait_bound, unix_start=unix_start)
     state = StageRun(STAGE)
     inputs, answers = [], []
     for sequence, event in enumerate([opened, SchedulingPoint(time=time), *more]):

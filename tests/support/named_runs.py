@@ -67,5 +67,8 @@ def runs() -> LiveRuns:
 class Stored:
     """Stands for the names that a follower stores."""
 
+    async def names(self) -> list[str]:
+        return [RUN]
+
     async def read_words(self, run: str) -> Mapping[str, bytes]:
         return NAMES

@@ -85,7 +85,7 @@ class KnownLives:
         )
 
     def too_many(self, key: LifeKey) -> bool:
-        """Return whether the job of a key has `MAX_LIVES` lives already. No real job has so many.
+        """Return whether the job of a key has `MAX_LIVES` lives already, as a job that scrontab runs every minute.
 
         The limit bounds the cost, because each life is compared with all other lives of its job.
         """

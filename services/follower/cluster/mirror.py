@@ -26,7 +26,7 @@ from typing import Any
 
 from shadowtime.services.follower.cluster.invariants import first_broken
 from shadowtime.services.follower.cluster.job_life import JobLife, as_before, published_observation
-from shadowtime.services.follower.cluster.known_lives import KnownLives
+from shadowtime.services.follower.cluster.known_lives import MAX_LIVES, KnownLives
 from shadowtime.services.follower.cluster.name_table import NameTable
 from shadowtime.services.follower.cluster.new_events import new_events
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
@@ -87,6 +87,8 @@ class Mirror:
         """Times since which jobs wait again with their old submission time. Slurm soon gives most of them a new one."""
         self._missing: dict[LifeKey, int] = {}
         self._after_unknown: dict[LifeKey, int] = {}
+        self._excess: set[LifeKey] = set()
+        """Lives that are not remembered, because their jobs have too many."""
         self.lives = KnownLives()
         self.capacity = ObservedCapacity(parts)
         self._observations: dict[LifeKey, JobObservation] = {}
@@ -105,6 +107,8 @@ class Mirror:
 
         O(observations), and for a whole snapshot also O(known lives).
         """
+        self.lives.forget(self.now - KEEP)
+        self._excess = {key for key in self._excess if key.submit >= self.now - KEEP}
         observations = list(observations) if whole else sorted(observations, key=self.lives.order)
         if whole:
             self.picture = observations
@@ -213,8 +217,6 @@ class Mirror:
                 self._due.append((time, []))
             self._due[-1][1].append(event)
 
-        self.lives.forget(self.now - KEEP)
-
     def _earliest(self, life: JobLife) -> int | None:
         """Return the earliest time at which the wait of a life may have begun: the end of the previous life.
 
@@ -297,6 +299,9 @@ class Mirror:
                 return
 
             if self.lives.too_many(observation.key):
+                if observation.key not in self._excess:
+                    self._excess.add(observation.key)
+                    self._count_left_out(observation, f"beyond {MAX_LIVES:,} lives of a job")
                 return
             life = self.lives.new(observation)
             self._after_unknown.pop(life.key, None)
@@ -340,13 +345,16 @@ class Mirror:
         if at is None and self.lives.is_part(life, observation.start, self._observations, self._shown):
             reason = "recorded as a part of a known run"
         if reason is not None:
-            self.left_out.update([reason])
-            named = f"{life.key.job_id} in {quote(observation.partition)}"
-            self.named[reason] = [*self.named.get(reason, ()), named][-NAMED:]
+            self._count_left_out(observation, reason)
             life.reported, life.over = "left out", self.now if observation.state == "over" else None
         recent = life.key.submit > max(self.begin, self.now - KEEP)
         if at is not None and life.index and recent and not self.lives.has_before(life):
             self._after_unknown[life.key] = at
+
+    def _count_left_out(self, observation: JobObservation, reason: str) -> None:
+        self.left_out.update([reason])
+        named = f"{observation.key.job_id} in {quote(observation.partition)}"
+        self.named[reason] = [*self.named.get(reason, ()), named][-NAMED:]
 
     def _guess(self, until: int, patience: int, kept: Collection[LifeKey] = ()) -> None:
         """Resolve doubts that are older than `patience`, except missing lives in `kept`.

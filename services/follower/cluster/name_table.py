@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
-from shadowtime.shared.accounting import KINDS, POOL, REQUEUED, Names, job_of
+from shadowtime.shared.accounting import HASH, HASHED, KINDS, POOL, REQUEUED, Names, job_of
 from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.errors import FollowError
 
 ASSIGNED = "\0"
 """First character of a placeholder. A placeholder replaces the unknown name of a number in the log."""
@@ -24,7 +25,8 @@ class NameTable:
 
     def __init__(self, names: Names) -> None:
         self.names = names
-        self.fresh: dict[str, bytes] = {}
+        self._key = None if names.key_check is None else b"%d" % int(names.key_check, 16)
+        self.fresh: dict[str, bytes] = {} if self._key is None else {HASHED: self._key}
         self._unbound = 0
         self._pools: dict[str, int] = {}
         self._requeued: set[int] = set()
@@ -89,7 +91,8 @@ class NameTable:
         return fresh
 
     def restore(self, stored: Mapping[str, bytes]) -> None:
-        """Restore stored entries, which have the form of `fresh`."""
+        """Restore stored entries, which have the form of `fresh`. Raise `FollowError` if they have another key."""
+        self._require_key(stored)
         for text, number in sorted(stored.items(), key=lambda entry: int(entry[1])):
             kind, _, shown = text.partition(":")
             if kind in KINDS:
@@ -99,6 +102,20 @@ class NameTable:
                 self._pools[shown] = int(number)
             elif kind == REQUEUED:
                 self._requeued.add(int(shown))
+            elif kind == HASHED:
+                self.fresh.pop(HASHED, None)
+
+    def _require_key(self, stored: Mapping[str, bytes]) -> None:
+        key, names = stored.get(HASHED), (entry.partition(":") for entry in stored)
+        if key is None:  # there is no key, or an older version has not stored it
+            same = self._key is None or all(HASH.fullmatch(name) for kind, _, name in names if kind in KINDS)
+        else:
+            same = key == self._key
+        if not same:
+            raise FollowError(
+                "the names of the run were stored with another --names-key, or without one, so that each user would "
+                "count as two; give the same key, or follow the cluster as a new run: --run NAME"
+            )
 
     def reserve(self, event: Any) -> None:
         """Reserve the numbers in a submission of the log, so that other names do not get them."""

@@ -93,8 +93,9 @@ class JobObservation:
 class Node(NamedTuple):
     """A node: its partitions, its processors, memory in MiB, GPUs, and GPUs by type.
 
-    `held` processors are allocated. `usable` and `usable_gpus` are the processors and GPUs that jobs may use. If no job
-    may start on the node, these are only the allocated ones.
+    `held` processors and `held_memory` are allocated. `usable`, `usable_memory` and `usable_gpus` are the processors,
+    memory and GPUs that jobs may use. If no job may start on the node, these are only the allocated ones. The usable
+    memory None is all memory.
     """
 
     name: str
@@ -106,6 +107,8 @@ class Node(NamedTuple):
     held: int = 0
     gpu_types: Mapping[str, int] = MappingProxyType({})
     usable_gpus: Mapping[str, int] = MappingProxyType({})
+    held_memory: int = 0
+    usable_memory: int | None = None
 
     @property
     def has(self) -> dict[str, int]:

@@ -39,7 +39,8 @@ class ObservedCapacity:
                 configured[at] += node.processors
                 gpus = node.usable_gpus
                 typed = (gpus.get(name, 0) for name in types[at])
-                for place, value in enumerate((node.usable, node.memory, sum(gpus.values()), *typed)):
+                memory = node.memory if node.usable_memory is None else node.usable_memory
+                for place, value in enumerate((node.usable, memory, sum(gpus.values()), *typed)):
                     sums[at][place] += value
 
         self.configured = [max(pair) for pair in zip(configured, self.configured, strict=True)]

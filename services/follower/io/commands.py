@@ -42,8 +42,11 @@ class Commands:
         self._seconds = seconds
 
     def _run_by(self, *command: str) -> Sequence[str]:
-        """Return the command to run on this machine. It is quoted for ssh, which passes it to a shell as one text."""
-        through_shell = bool(self._via) and Path(self._via[0]).name == "ssh"
+        """Return the command to run on this machine. It is quoted for ssh, which passes it to a shell as one text.
+
+        ssh may itself be run by another command, as in `sshpass -e ssh login`.
+        """
+        through_shell = any(Path(word).name == "ssh" for word in self._via)
         return (*self._via, shlex.join(command)) if through_shell else (*self._via, *command)
 
     async def text(self, *command: str, seconds: float | None = None) -> str:

@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import ClassVar
@@ -158,13 +159,18 @@ class SlurmSource(Mirrored):
         self._seen: Load | None = None
         self._waker = None if options.jobcomp is None else Waker(options.jobcomp, options.jobcomp_access)
         self._next = self._soonest = 0.0
+        self._past_was_read = False
+        self._manages_memory: bool | None = None
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
         """Return the opening of the run. If its stored state is lost, `opened` is its first event, otherwise None."""
         machine = await self._asked.machine()
         await self._believed_jobs(machine)
         nodes = sorted(node for node in machine.nodes if node.partitions)
-        parts = parts_of_nodes((node.name, sorted(node.partitions), node.has, node.gpu_types) for node in nodes)
+        unmanaged = {"memory": 0} if self._manages_memory is False else {}
+        parts = parts_of_nodes(
+            (node.name, sorted(node.partitions), node.has | unmanaged, node.gpu_types) for node in nodes
+        )
         return self._begin(parts, await self._clock()) if opened is None else self._begin_again(parts, opened)
 
     async def listen(self) -> None:
@@ -208,8 +214,26 @@ class SlurmSource(Mirrored):
         if self._seen is not None and self._seen.unaccounted:
             raise FollowError(f"{self._seen.unaccounted} messages of slurmctld have not reached accounting yet")
         last = min(zero + mirror.until + WINDOW, now)
-        mirror.take(shifted(await self._asked.accounted(zero + mirror.until - LAG, last), zero), last - zero)
+        past = self._with_managed(await self._asked.accounted(zero + mirror.until - LAG, last))
+        mirror.take(shifted(past, zero), last - zero)
         mirror.release(min(last - 1, now - LAG) - zero, beat=False)
+        self._past_was_read = True
+
+    def _compare_with_past(self, observations: Iterable[JobObservation]) -> None:
+        """Warn if the past, as accounting reported it, has none of the jobs that ran for long before its end."""
+        if not self._past_was_read:
+            return
+        self._past_was_read = False
+        before, lives = self.mirror.until - LAG, self.mirror.lives
+        ran = [seen for seen in observations if seen.state == "running" and (seen.start or before) < before]
+        if ran and not any(lives.of_job(seen.key) for seen in ran):
+            log.warning(
+                "accounting has none of the %d jobs that squeue shows as running, such as %s: the past is missing; if "
+                "slurmdbd.conf has PrivateData=jobs, give the follower's user the right to see all jobs, and follow "
+                "the cluster as a new run: --run NAME",
+                len(ran),
+                ran[0].key.job_id,
+            )
 
     async def _emit_snapshot(self) -> None:
         """Take and apply a snapshot, and query accounting for the jobs in doubt."""
@@ -217,7 +241,9 @@ class SlurmSource(Mirrored):
         machine = await self._asked.machine()
         observations = await self._believed_jobs(machine)
         mirror.capacity.see(machine.nodes)
-        mirror.take(shifted(observations, zero), now - zero, whole=True)
+        seen = shifted(observations, zero)
+        self._compare_with_past(seen)
+        mirror.take(seen, now - zero, whole=True)
         if mirror.doubts:
             try:
                 recent = shifted(await self._accounted_of_doubts(), zero)
@@ -256,7 +282,15 @@ class SlurmSource(Mirrored):
                 "the follower may no longer see all jobs; compare squeue -a with PrivateData in slurm.conf, "
                 "and give the follower's user the right to see all jobs"
             )
-        return jobs.observations
+        if self._manages_memory is None:
+            self._manages_memory = await self._asked.manages_memory(machine)
+        return self._with_managed(jobs.observations)
+
+    def _with_managed(self, observations: Sequence[JobObservation]) -> Sequence[JobObservation]:
+        """Return observations, without memory if Slurm does not allocate it: there, waiting jobs seem to need nodes."""
+        if self._manages_memory is not False:
+            return observations
+        return [replace(observation, memory=None) for observation in observations]
 
     def _require_gone(
         self, running: Iterable[LifeKey], machine: SlurmNodes, observations: Iterable[JobObservation]
@@ -311,10 +345,9 @@ class SlurmSource(Mirrored):
 
         return load.time
 
-    async def _accounted_of_doubts(self) -> list[JobObservation]:
+    async def _accounted_of_doubts(self) -> Sequence[JobObservation]:
         """Return the observations of the jobs in doubt from accounting, in Unix seconds."""
         mirror = self.mirror
         first = min(other.submit for key in mirror.doubts for other in (key, *map(_key, mirror.lives.of_job(key))))
-        return await self._asked.accounted(
-            self._zero + min(first, mirror.now - KEEP), jobs=sorted({key.job for key in mirror.doubts})
-        )
+        jobs = sorted({key.job for key in mirror.doubts})
+        return self._with_managed(await self._asked.accounted(self._zero + min(first, mirror.now - KEEP), jobs=jobs))

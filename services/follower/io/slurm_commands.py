@@ -64,6 +64,13 @@ class SlurmClient(Protocol):
         """Return whether slurmctld may hide jobs of other users, as with `PrivateData=jobs`; True if unknown."""
         ...
 
+    async def manages_memory(self, machine: SlurmNodes) -> bool | None:
+        """Return whether Slurm allocates memory to jobs, as with `CR_Core_Memory`; None if unknown.
+
+        If it does not, a waiting job seems to request all memory of a node, and a running job has none.
+        """
+        ...
+
     async def close(self) -> None:
         """Close the client."""
         ...
@@ -128,8 +135,15 @@ class ByCommands:
 
     async def may_hide_jobs(self) -> bool:
         """Return whether `PrivateData` of the configuration has `jobs` or is not shown."""
+        return "jobs" in (await self._config()).get("PrivateData", "jobs").split(",")
+
+    async def manages_memory(self, machine: SlurmNodes) -> bool:
+        """Return whether `SelectTypeParameters` of the configuration has memory, or is not shown."""
+        return "MEMORY" in (await self._config()).get("SelectTypeParameters", "CR_MEMORY").upper()
+
+    async def _config(self) -> dict[str, str]:
         text = await self._commands.text("scontrol", *self._other_cluster, "show", "config")
-        return "jobs" in site_text.config_of(text).get("PrivateData", "jobs").split(",")
+        return site_text.config_of(text)
 
     async def close(self) -> None:
         """Do nothing: no command outlives its answer."""

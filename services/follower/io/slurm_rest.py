@@ -107,6 +107,12 @@ class ByRest:
         """Return True: slurmrestd does not show the configuration."""
         return True
 
+    async def manages_memory(self, machine: SlurmNodes) -> bool | None:
+        """Return whether memory is allocated on a node with running jobs; None if no job runs."""
+        if not any(node.held for node in machine.nodes):
+            return None
+        return any(node.held_memory for node in machine.nodes)
+
     async def close(self) -> None:
         """Close the connection."""
         await self._server.close()

@@ -49,6 +49,7 @@ def sinfo_rows(nodes: Iterable[Mapping[str, Any]], partitions: Iterable[Mapping[
             state,
             counts,
             answers.digits(node.get("real_memory")),
+            answers.digits(node.get("alloc_memory", node.get("real_memory"))),
             *(answers.word(node.get(name)) for name in ("gres", "gres_used")),
         )
         rows += (

@@ -12,6 +12,9 @@ from shadowtime.shared.quoting import quote
 ASSOCIATIONS = "Cluster,Account,User,Partition,Share,ParentName"
 QOS = "Name,Priority,UsageFactor"
 SHARES = "Account,User,RawUsage"
+LIMITS = "Cluster,GrpJobs,GrpTRES,GrpTRESRunMins,MaxJobs"
+QOS_LIMITS = "Name,GrpJobs,GrpTRES,GrpTRESRunMins,MaxJobsPU,MaxTRESPU,MaxJobsPA,MaxTRESPA"
+"""Limits of associations and of QOS that keep jobs waiting although resources are free."""
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "config": ("scontrol", "show", "config"),
@@ -20,6 +23,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "reservations": ("scontrol", "-a", "show", "-o", "reservation"),
     "associations": ("sacctmgr", "-nP", "show", "assoc", f"format={ASSOCIATIONS}"),
     "qos": ("sacctmgr", "-nP", "show", "qos", f"format={QOS}"),
+    "limits": ("sacctmgr", "-nP", "show", "assoc", f"format={LIMITS}"),
+    "qos_limits": ("sacctmgr", "-nP", "show", "qos", f"format={QOS_LIMITS}"),
     "usage": ("sshare", "-anP", "-o", SHARES),
 }
 """Commands to run. Each only reads."""
@@ -119,6 +124,8 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
     keys["accounts"], keys["users"] = _tree(texts, cluster, names)
     keys["reservations"] = list(_reservations(texts, parts))
     notes = [*_notes(config, flags, parameters, multifactor=multifactor), *_notes_on_rows(texts, cluster)]
+    if "limits" in config.get("AccountingStorageEnforce", "").split(","):
+        notes += _notes_on_limits(texts, cluster)
     return Site(keys, notes)
 
 
@@ -257,7 +264,7 @@ def _notes(
         yield f"PriorityType={config.get('PriorityType')}: treated as first come, first served"
     if config.get("PreemptType", "preempt/none") != "preempt/none":
         yield f"PreemptType={config['PreemptType']}: nothing is preempted"
-    for name in ("PriorityWeightTRES", "PriorityWeightAssoc", "PrioritySiteFactorPlugin"):
+    for name in ("PriorityWeightTRES", "PriorityWeightAssoc", "PrioritySiteFactorPlugin", "Licenses"):
         if config.get(name, "0") not in ("0", NONE, ""):
             yield f"{name}={config[name]}: has no effect"
     if config.get("PriorityUsageResetPeriod", "NONE") != "NONE":
@@ -276,5 +283,19 @@ def _notes_on_rows(texts: Mapping[str, str], cluster: str) -> Iterable[str]:
         for flag in record.get("Flags", "").split(","):
             if flag in RECURS:
                 yield f"ReservationName={record['ReservationName']} Flags={flag}: only its next time is reserved"
+    known = {(account, user) for account, user, *_ in _associations(texts, cluster)}
+    used = {(account.strip(), user.strip()) for account, user, _ in _lines(texts, "usage", SHARES)}
+    if hidden := len(used - known):
+        yield f"associations that sshare has and sacctmgr does not show: {hidden:,}; see PrivateData in slurmdbd.conf"
     if parents := sum(shares == "parent" for *_, shares, _ in _associations(texts, cluster)):
         yield f"associations with Share=parent: {parents:,}; each is treated as 1 share"
+
+
+def _notes_on_limits(texts: Mapping[str, str], cluster: str) -> Iterable[str]:
+    """Yield a note for each kind of limit that associations or QOS have."""
+    associations = [row for row in _lines(texts, "limits", LIMITS) if row[0].lower() == cluster.lower()]
+    kinds = (("associations", LIMITS, associations), ("QOS", QOS_LIMITS, _lines(texts, "qos_limits", QOS_LIMITS)))
+    for kind, fields, rows in kinds:
+        for at, name in enumerate(fields.split(",")):
+            if at and (count := sum(bool(row[at].strip()) for row in rows)):
+                yield f"{kind} with {name}: {count:,}; no job waits because of them"

@@ -29,7 +29,10 @@ FIELDS = (
 )
 """Fields requested from squeue. The two with free text come last."""
 
-NODE_FIELDS = ("NodeList", "PartitionName", "PriorityTier", "StateComplete", "CPUsState", "Memory", "Gres", "GresUsed")
+NODE_FIELDS = (
+    *("NodeList", "PartitionName", "PriorityTier", "StateComplete", "CPUsState", "Memory", "AllocMem"),
+    *("Gres", "GresUsed"),
+)
 
 
 def squeue(end: str) -> tuple[str, ...]:
@@ -275,7 +278,7 @@ def node_rows(text: str) -> list[list[str]]:
 
 
 def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
-    state, processors, memory, devices, used = values[:5]
+    state, processors, memory, allocated, devices, used = values[:6]
     counts = [whole_number(count) for count in processors.split("/")]
     if len(counts) != 4 or None in counts:
         expected = "expected allocated/idle/other/total"
@@ -284,9 +287,15 @@ def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
     words = words_of_state(state)
     if words & AWAKENED:
         words -= {"not_responding", "no_respond"}
-    gpus, size = gpu_types_of(devices), whole_number(memory) or 0
-    usable, usable_gpus = (held, gpu_types_of(used)) if words & HELD_ONLY else (total, gpus)
-    return Node(name, tuple(partitions), total, size, sum(gpus.values()), usable, held, gpus, usable_gpus)
+    gpus, size, held_memory = gpu_types_of(devices), whole_number(memory) or 0, whole_number(allocated) or 0
+    usable, usable_gpus, usable_memory = (total, gpus, size)
+    if words & HELD_ONLY:
+        usable, usable_gpus, usable_memory = held, gpu_types_of(used), held_memory
+    return Node(
+        *(name, tuple(partitions), total, size, sum(gpus.values()), usable, held, gpus, usable_gpus),
+        held_memory=held_memory,
+        usable_memory=usable_memory,
+    )
 
 
 def words_of_state(state: str) -> set[str]:

@@ -6,6 +6,7 @@ from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, Advising
+    from shadowtime.services.processes.ask.answers import Answers
     from shadowtime.services.processes.ask.cluster_queue import QueueAnswer, QueueQuestion, queues
     from shadowtime.services.processes.ask.gate import Gate, Viewer, require_own
     from shadowtime.services.processes.ask.once import (

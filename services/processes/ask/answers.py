@@ -9,7 +9,16 @@ from typing import NamedTuple, TypeVar
 from shadowtime.services.processes.ask.questions import Answer, Offer, Offers, OffersQuestion, Question, log_age
 from shadowtime.services.processes.ask.words import MAX_LISTED, ClusterWords, WordReader
 from shadowtime.shared.errors import SnapshotMismatch, Unanswerable
-from shadowtime.shared.messages import FOLLOWED, SHADOW, Envelope, JobSubmitted, Rejected, WaitBound, run_name
+from shadowtime.shared.messages import (
+    FOLLOWED,
+    SHADOW,
+    Envelope,
+    JobSubmitted,
+    Rejected,
+    WaitBound,
+    current_run,
+    run_name,
+)
 from shadowtime.shared.quoting import among, listed, quote
 from shadowtime.shared.stages import BoundDoubt, BoundsWaits, Stage, StageRun
 from shadowtime.shared.streaming import Position, RunFollower, RunReader
@@ -154,8 +163,7 @@ class Answers:
 
     async def _in_order(self, cluster: str) -> list[str]:
         """Return the runs of a cluster: the followed run, then others, then shadows, each kind latest first."""
-        await self._look()
-        followed, shadows = run_name(cluster, FOLLOWED), run_name(cluster, SHADOW, "")
+        followed, shadows = await self.followed_run(cluster), run_name(cluster, SHADOW, "")
         runs = [
             (name == followed, not name.startswith(shadows), state.time, name)
             for name, state in self._seen.items()
@@ -167,6 +175,22 @@ class Answers:
             raise Unanswerable(404, f"stage {self._stage.name} has no run yet", "cluster")
         known = among(cluster, sorted({entry.cluster for entry in self._seen.values()}), most=MAX_LISTED)
         raise Unanswerable(404, f"there is no cluster {quote(cluster)}{known}", "cluster")
+
+    async def followed_run(self, cluster: str) -> str | None:
+        """Return the run that follows a cluster; see `current_run` if several have followed it. None if none has.
+
+        Raise `StoreError` or `SnapshotMismatch` if the stored state cannot be read.
+        """
+        await self._look()
+        usual, shadows = run_name(cluster, FOLLOWED), run_name(cluster, SHADOW, "")
+        runs = [name for name, seen in self._seen.items() if seen.cluster == cluster and not name.startswith(shadows)]
+        if runs and runs != [usual]:
+            followed = await self.words.followed()
+            runs = [name for name in runs if name == usual or name in followed]
+        if len(runs) < 2:
+            return next(iter(runs), None)
+        ends = {name: await self._follower(name).ask(_end_of) for name in runs}
+        return current_run(cluster, {name: end for name, end in ends.items() if end is not None})
 
     async def _others(self, cluster: str, run: str) -> str:
         """Return a clause that names the other runs of a cluster."""
@@ -217,6 +241,11 @@ class Answers:
         if len(self._followers) > self._most:
             del self._followers[next(iter(self._followers))]
         return follower
+
+
+def _end_of(state: StageRun) -> int | None:
+    """Return the Unix time of the last event of a run; None if it has not been opened."""
+    return None if state.handler is None else state.handler.opened.unix_start + state.handler.time
 
 
 def _event_at(position: Position) -> _Seen | None:

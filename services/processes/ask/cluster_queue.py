@@ -39,6 +39,7 @@ class QueueQuestion(FrozenModel):
     run: RunName | None = Field(default=None, description="a run of the cluster; by default the followed run")
     user: OwnWord | None = Field(default=None, description="only jobs of this user, by name or number")
     queue: OwnWord | None = Field(default=None, description="only jobs of this queue, by name or number")
+    newcomer: bool = Field(default=False, description="whether the user may have had no job yet")
 
 
 class NamedJob(FrozenModel):
@@ -113,7 +114,9 @@ class ClusterQueues(Answers):
     async def _only_cluster(self) -> str:
         await self._look()
         clusters = {seen.cluster for seen in self._seen.values()}
-        followed = {cluster for cluster in clusters if run_name(cluster, FOLLOWED) in self._seen}
+        runs = await self.words.followed() if len(clusters) > 1 else ()
+        usual = {run_name(cluster, FOLLOWED) for cluster in clusters}
+        followed = {seen.cluster for name, seen in self._seen.items() if name in usual or name in runs}
         if len(only := followed or clusters) == 1:
             return next(iter(only))
         raise Unanswerable(422, f"name one cluster; known: {listed(sorted(only))}", "cluster")
@@ -123,11 +126,13 @@ def _queue(question: QueueQuestion, run: str, words: ClusterWords, state: StageR
     handler = state.handler
     if handler is None or not isinstance(handler, ListsJobs):
         raise TypeError(f"stage {state.stage.name} does not list jobs")
-    user = words.number("user", question.user, "user")
+    asked = question.user
+    known = asked is None or not question.newcomer or words.hashed or words.numbered("user", asked) is not None
+    user = words.number("user", asked, "user") if known else None
     queue = words.number("partition", question.queue, "queue")
 
     def wanted(job: JobSubmitted) -> bool:
-        return (user is None or job.user_id == user) and (queue is None or job.queue_number == queue)
+        return known and (user is None or job.user_id == user) and (queue is None or job.queue_number == queue)
 
     return construct_unchecked(
         QueueAnswer,

@@ -10,7 +10,6 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from shadowtime.shared.errors import MAX_QUOTED_LENGTH, Unanswerable, in_plain_words
 from shadowtime.shared.formatting import duration
 from shadowtime.shared.messages import (
-    FOLLOWED,
     ClusterOpened,
     Count,
     FrozenModel,
@@ -92,7 +91,7 @@ def log_age(opened: ClusterOpened, time: int) -> int | None:
     A follower publishes at least a scheduling point after each poll. So the log is old only if the follower is down or
     lags.
     """
-    if opened.mode != "recorded" or opened.name != FOLLOWED:
+    if not opened.follows:
         return None
     return max(0, int(wall_clock()) - opened.unix_start - time)
 

@@ -10,7 +10,7 @@ import orjson
 from aiohttp import web
 
 from shadowtime.services.explained import EXPLAINED
-from shadowtime.services.processes.ask.advice import AdviceQuestion, Advising
+from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, Advising
 from shadowtime.services.processes.ask.alternatives import hint
 from shadowtime.services.processes.ask.answers import Answers
 from shadowtime.services.processes.ask.gate import Gate, require_own
@@ -85,10 +85,21 @@ def answering(model: type[Asked], answer: Callable[[Asked], Awaitable[FrozenMode
 
 
 def hinting(advises: Advising) -> Handler:
-    """Return the HTTP handler that answers questions for advice in at most two lines of text."""
+    """Return the HTTP handler that answers questions for advice in at most two lines of text.
+
+    A user, account or partition may have had no job yet: no person has typed these names.
+    """
+
+    async def advise(question: AdviceQuestion) -> Advice:
+        try:
+            return await advises.advise(question)
+        except Unanswerable as error:
+            if error.parameter not in ("user", "group", "queue"):
+                raise
+            return await advise(question.model_copy(update={error.parameter: None}))
 
     async def handle(request: web.Request) -> web.Response:
-        advice = await advises.advise(read_as(AdviceQuestion, _parameters(request, AdviceQuestion)))
+        advice = await advise(read_as(AdviceQuestion, _parameters(request, AdviceQuestion)))
         return web.Response(text=hint(advice.alternatives, advice.log_age), headers={"Cache-Control": "no-store"})
 
     return handle

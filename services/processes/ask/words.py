@@ -7,9 +7,9 @@ import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
-from shadowtime.shared.accounting import KINDS, POOL, REQUEUED, job_of, number_of
+from shadowtime.shared.accounting import HASHED, KINDS, POOL, REQUEUED, job_of, number_of
 from shadowtime.shared.bounds import MAX_INTEGER
 from shadowtime.shared.errors import StateAltered, StoreError, Unanswerable
 from shadowtime.shared.messages import FOLLOWED, SHADOW, ClusterOpened, FrozenModel, run_name
@@ -87,11 +87,15 @@ class ClusterWords:
 
     def __init__(self, stored: Mapping[str, bytes] | None = None) -> None:
         self.numbers: dict[str, dict[str, int]] = {kind: {} for kind in (*KINDS, POOL)}
+        self.hashed = HASHED in (stored or {})
+        """Whether there are hashes in place of names."""
         self._requeued: dict[int, int] = {}
+        self._lives: dict[int, list[int]] = {}
         for entry, value in (stored or {}).items():
             kind, _, name = entry.partition(":")
             if kind == REQUEUED:
                 self._requeued[int(name)] = int(value)
+                self._lives.setdefault(int(value), []).append(int(name))
             elif kind in self.numbers:
                 self.numbers[kind][name] = int(value)
 
@@ -147,8 +151,9 @@ class ClusterWords:
         if self.known and match is not None:
             job, task = int(match[1]), match[2] or match[3]
             wanted = str(job) if task is None else f"{job}_{int(task)}"
-            for life in range(MAX_LIVES, -1, -1):
-                number = number_of(job, None if task is None else int(task), life)
+            stored = sorted(self._lives.get(job, ()), reverse=True) if task is None else ()
+            others = (number_of(job, None if task is None else int(task), life) for life in range(MAX_LIVES, -1, -1))
+            for number in dict.fromkeys((*stored, *others)):
                 if number <= MAX_INTEGER and self.job(number) == wanted:
                     yield number
         if text.isdecimal() and not (self.known and len(text) <= 8):
@@ -168,13 +173,31 @@ class ClusterWords:
         if not self.known:
             reason = f"{quote(text)}: expected a whole number; only runs that follow a cluster have names"
             raise Unanswerable(422, reason, parameter)
+        if self.hashed:
+            self.refuse_hashed(text, parameter, kind)
         known = among(text, sorted(self.numbers[kind]), most=MAX_LISTED)
         raise Unanswerable(404, f"no {kind.replace('_', ' ')} {quote(text)} has had a job yet{known}", parameter)
+
+    def refuse_hashed(self, text: str, parameter: str, kind: str = "user") -> NoReturn:
+        """Raise `Unanswerable`: a name is unknown because the run has hashes in place of names."""
+        reason = "the follower has --names-key, so that only hashes of names are known"
+        raise Unanswerable(404, f"no {kind.replace('_', ' ')} {quote(text)}: {reason}", parameter)
 
     def numbered(self, kind: str, text: str, *, or_number: bool = False) -> int | None:
         """Return the number for a name, or, with `or_number`, for a number as text; None if it is neither."""
         number = self.numbers[kind].get(text)
         return int(text) if number is None and or_number and re.fullmatch("[0-9]{1,15}", text) else number
+
+    def login(self, name: str, *, followed: bool) -> int | None:
+        """Return the number of the user with a login name; None if no such user has had a job yet.
+
+        In a run that follows a cluster, a login of digits is no number of the log: that is another user's.
+
+        >>> words = ClusterWords({"user:eve": b"3"})
+        >>> [words.login(name, followed=True) for name in ("eve", "3")], ClusterWords().login("3", followed=False)
+        ([3, None], 3)
+        """
+        return self.numbered("user", name, or_number=not followed)
 
     def pool_of(self, queue: int | None) -> int | None:
         """Return the pool of a partition by its number, counted from 0; None if it is not known."""
@@ -211,7 +234,11 @@ NO_WORDS = ClusterWords()
 
 
 class ReadsWords(Protocol):
-    """The part of a reader of Redis that has the names of a run."""
+    """The part of a reader of Redis that has the runs of followers, and the names of a run."""
+
+    async def names(self) -> Sequence[str]:
+        """Return the runs of followers."""
+        ...
 
     async def read_words(self, run: str) -> Mapping[str, bytes]:
         """Return the stored names of a run; empty if there are none."""
@@ -224,6 +251,10 @@ class WordReader:
     def __init__(self, reader: ReadsWords | None = None) -> None:
         self._reader = reader
         self._kept: dict[str, tuple[float, ClusterWords]] = {}
+
+    async def followed(self) -> frozenset[str]:
+        """Return the runs that follow a cluster, or have followed it. Raise `StoreError` if Redis cannot be used."""
+        return frozenset(() if self._reader is None else await self._reader.names())
 
     async def of(self, cluster: str, run: str) -> ClusterWords:
         """Return the names of a run. A shadow has those of the run that it shadows. None are used from altered state.

@@ -22,8 +22,7 @@ from shadowtime.services.processes.live.queue_rows import Sees, everything, rest
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.shared.errors import ShadowtimeError, Unanswerable
-from shadowtime.shared.messages import FOLLOWED, run_name
-from shadowtime.shared.quoting import quote
+from shadowtime.shared.quoting import listed, quote
 from shadowtime.shared.streaming import silence_reason
 
 # The difference between two states of the page. A visitor applies it to the first state to get the second.
@@ -212,6 +211,9 @@ class LivePage:
 
     async def _portal(self, viewer: Viewer, run: str) -> tuple[LiveView, str, ClusterWords, Sees]:
         view, words, sees = await self._seen(viewer, run)
+        user = None if viewer.sees == "all" else viewer.user
+        if words.hashed and user is not None and words.login(user, followed=view.followed) is None:
+            words.refuse_hashed(user, "user")  # or else nobody would learn why there are no jobs
         return view, run, words, sees
 
     async def _preflight(self, request: web.Request) -> web.Response:
@@ -241,15 +243,18 @@ class LivePage:
         The newest followed run precedes all others: a shadow or a replay has jobs that do not wait in reality.
         """
         cluster, named = request.query.get("cluster"), request.query.get("run")
-        followed = self.runs.followed() if cluster is None else run_name(cluster, FOLLOWED)
-        run = self.runs.chosen(followed if named is None else named)
+        run = self.runs.followed(cluster) if named is None else self.runs.chosen(named)
+        if run is None and named is None and cluster is None:
+            run = self.runs.chosen(None)
         if run is not None:
             return run
         if named is not None:
             raise Unanswerable(404, f"no run {quote(named)} is known", "run")
+        lost = self.runs.headless(cluster)
+        why = f": Kafka no longer has the beginning of {listed(lost)}; follow the cluster as a new run" if lost else ""
         if cluster is not None:
-            raise Unanswerable(404, f"no run that follows cluster {quote(cluster)} is known", "cluster")
-        raise Unanswerable(404, "no run is known yet")
+            raise Unanswerable(404, f"no run that follows cluster {quote(cluster)} is known{why}", "cluster")
+        raise Unanswerable(404, f"no run is known{why or ' yet'}")
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         if request.method == "HEAD" or request.transport is None:

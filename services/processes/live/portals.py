@@ -48,10 +48,9 @@ def queue_answer(
     if user is None:
         rows = queue_rows(view, words, sees)
     else:
-        try:
-            number = words.number("user", user, "user")
-        except Unanswerable:
-            number = None
+        number = words.login(user, followed=view.followed)
+        if number is None and words.hashed:
+            words.refuse_hashed(user, "user")
         jobs = () if number is None else view.of_user.get(number, ())
         stories = [view.stories[job] for job in jobs if job in view.jobs.waiting or job in view.jobs.running]
         stories.sort(key=lambda story: story.started is not None)

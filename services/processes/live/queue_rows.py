@@ -8,7 +8,6 @@ from pydantic import Field
 from shadowtime.services.processes.ask import ClusterWords, Viewer
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.story import Story
-from shadowtime.shared.errors import Unanswerable
 from shadowtime.shared.messages import FrozenModel, StartOutlook, Whole, moment
 from shadowtime.shared.text import NamesJob, start_in
 
@@ -109,16 +108,10 @@ def seen_by(viewer: Viewer, view: LiveView, words: ClusterWords) -> Sees:
     """Return the filter of the jobs that a visitor sees. A user without known jobs sees none."""
     if viewer.sees == "all":
         return everything
-    try:
-        number = words.number("user", viewer.user, "user")
-    except Unanswerable:
-        number = None
+    number = None if viewer.user is None else words.login(viewer.user, followed=view.followed)
     if number is None:
         return lambda story: False
-    accounts: set[int | None] = set()
-    if viewer.sees == "account":
-        jobs = (view.stories[job].job for job in view.of_user.get(number, ()))
-        accounts = {job.group_id for job in jobs} - {None}
+    accounts = view.accounts.get(number, set()) if viewer.sees == "account" else set()
     return lambda story: story.job.user_id == number or story.job.group_id in accounts
 
 

@@ -39,6 +39,8 @@ from shadowtime.shared.text import RunContext, Sentence, chosen, sentences
 MAX_ENDED = 5_000
 """The number of ended jobs of a run that are remembered: the last ones."""
 
+MAX_OWNERS = 100_000
+
 DECISIONS = 40
 
 SIZES = (1, 4, 16, 64, 256)
@@ -58,6 +60,8 @@ class Stories(StageHandler):
         """The stories of jobs that wait, run, or were among the last to end, by number."""
         self.ended: dict[int, Story] = {}
         self.of_user: dict[int, dict[int, None]] = {}
+        self.accounts: dict[int, set[int]] = {}
+        """The accounts in which each user has had jobs, also jobs that are forgotten; for `MAX_OWNERS` users."""
         self.picture = Picture(opened.time, opened.processors)
         self.decisions: deque[tuple[int, int, Sentence]] = deque(maxlen=DECISIONS)
         self.decided = 0
@@ -202,6 +206,10 @@ class Stories(StageHandler):
     def _list(self, job: JobSubmitted) -> None:
         if job.user_id is not None:
             self.of_user.setdefault(job.user_id, {})[job.job_number] = None
+            if job.group_id is not None:
+                self.accounts.setdefault(job.user_id, set()).add(job.group_id)
+                if len(self.accounts) > MAX_OWNERS:
+                    del self.accounts[next(iter(self.accounts))]
 
     def _unlist(self, job: JobSubmitted) -> None:
         if job.user_id is not None:

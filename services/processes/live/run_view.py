@@ -19,7 +19,7 @@ from shadowtime.services.processes.live.outlook import (
 from shadowtime.services.processes.live.run_stories import Stories
 from shadowtime.services.processes.live.story import Story
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.messages import FOLLOWED, ClusterOpened, Envelope, Explains, Explanation, StartOutlook
+from shadowtime.shared.messages import ClusterOpened, Envelope, Explains, Explanation, StartOutlook
 from shadowtime.shared.stages import expected_start
 from shadowtime.shared.text import NamesJob, brief_of, reasons_of
 
@@ -94,7 +94,7 @@ class LiveView(Stories):
     @property
     def followed(self) -> bool:
         """Whether the run follows a real cluster."""
-        return self.opened.mode == "recorded" and self.opened.name == FOLLOWED
+        return self.opened.follows
 
     @property
     def remembered(self) -> int:

@@ -1,5 +1,6 @@
 """All runs of the live page, each with its view. Their number is bounded. Sans-I/O."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,11 +9,17 @@ from shadowtime.services.processes.live.page_data import overview
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.shared.bounds import MAX_JOBS_SHOWN
 from shadowtime.shared.errors import SequenceGap
-from shadowtime.shared.messages import SHADOW, ClusterOpened, Envelope, run_name
+from shadowtime.shared.messages import SHADOW, ClusterOpened, Envelope, current_run, run_name
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import SCORES, Stage, StageRun
 
 MAX_RUNS = 50
 """The maximum number of remembered runs. Closed runs are forgotten first, then runs with the oldest last event."""
+
+MAX_NOTED = 1_000
+"""The maximum number of runs of which it is remembered whether their beginning was read."""
+
+log = logging.getLogger("shadowtime.live")
 
 LIVE = Stage("live", SCORES, "", LiveView)
 
@@ -29,6 +36,8 @@ class LiveRuns:
         self._shadows: Mapping[str, int] = {}
         self._runs: dict[str, StageRun] = {}
         self._opened: dict[str, int] = {}
+        self._headless: dict[str, str | None] = {}
+        """The cluster of each run whose beginning Kafka no longer has, and None for each run that was opened here."""
         self.remembered = 0
         """The number of remembered jobs of all runs."""
 
@@ -43,10 +52,14 @@ class LiveRuns:
                 self._forget()
             self._runs[envelope.run] = StageRun(LIVE)
             self._opened[envelope.run] = self.version
+            self._note_beginning(envelope.run, None)
 
         run = self._runs.pop(envelope.run, None)
-        if run is None:
-            return  # the beginning of the run was not read, or the run was forgotten
+        if run is None:  # the beginning of the run was not read, or the run was forgotten
+            if envelope.run not in self._headless:
+                log.warning("run %s is not shown: Kafka no longer has its beginning", quote(envelope.run))
+                self._note_beginning(envelope.run, envelope.cluster)
+            return
         before = _jobs(run)
         try:
             run.push(envelope)
@@ -63,6 +76,16 @@ class LiveRuns:
 
         self.remembered += _jobs(run) - before
         self._runs[envelope.run] = run
+
+    def _note_beginning(self, run: str, cluster: str | None) -> None:
+        self._headless.pop(run, None)
+        self._headless[run] = cluster
+        if len(self._headless) > MAX_NOTED:
+            del self._headless[next(iter(self._headless))]
+
+    def headless(self, cluster: str | None) -> list[str]:
+        """Return the runs of a cluster, or of all clusters, whose beginning Kafka no longer has."""
+        return sorted(run for run, of in self._headless.items() if of is not None and cluster in (None, of))
 
     def note_shadows(self, shadows: Mapping[str, int]) -> bool:
         """Record the number of shadows of each cluster with shadows. Return whether any number has changed."""
@@ -97,9 +120,13 @@ class LiveRuns:
             return name if name in self._runs else None
         return next(iter(self.names()), None)
 
-    def followed(self) -> str | None:
-        """Return the newest run that follows a cluster, open ones first; None if there is none."""
-        return next((name for name in self.names() if self.view(name).followed), None)
+    def followed(self, cluster: str | None = None) -> str | None:
+        """Return the run that follows a cluster, by default the newest such cluster; None if there is none."""
+        views = {name: view for name in self.names() if (view := self.view(name)).followed}
+        if cluster is None:
+            cluster = next((view.opened.cluster for view in views.values()), "")
+        ends = {name: view.opened.unix_start + view.time for name, view in views.items()}
+        return current_run(cluster, {name: end for name, end in ends.items() if views[name].opened.cluster == cluster})
 
     def state(self, name: str | None, words: ClusterWords = NO_WORDS) -> dict[str, Any]:
         """Return the state of the page of a run, by default the first of `names`, with the list of all runs."""

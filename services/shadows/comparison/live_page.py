@@ -7,7 +7,13 @@ from contextlib import asynccontextmanager
 from pydantic import Field
 
 from shadowtime.services.shadows.comparison.schema import Comparison
-from shadowtime.services.shadows.comparison.stored import STORE, StoredShadow, StoredShadowCache, none_of
+from shadowtime.services.shadows.comparison.stored import (
+    STORE,
+    StoredShadow,
+    StoredShadowCache,
+    none_of,
+    shadows_beside,
+)
 from shadowtime.services.shadows.comparison.text import MAX_USERS_SHOWN, SHAPES_MEAN, notes_of, verdict
 from shadowtime.shared.errors import Unanswerable
 from shadowtime.shared.messages import FrozenModel
@@ -76,7 +82,7 @@ class LiveShadows:
             If Redis cannot be used.
         """
         every = await self._kept.shadows()
-        chosen = [shadow for shadow in every if shadow.of(cluster)]
+        chosen = shadows_beside(cluster, every)
         if not chosen:
             raise Unanswerable(404, none_of(cluster, every))
         return Twin(cluster=cluster, shadows=tuple(map(beside, sorted(chosen, key=_longer))))

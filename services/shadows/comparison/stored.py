@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from shadowtime.services.shadows.comparison.schema import Comparison
 from shadowtime.services.shadows.comparison.side_by_side import SideBySide
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.errors import SnapshotMismatch
+from shadowtime.shared.messages import SHADOW, current_run, run_name
 from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.streaming import Position, RunReader
 
@@ -34,6 +36,28 @@ class StoredShadow(NamedTuple):
     def of(self, cluster: str) -> bool:
         """Return whether this is a shadow of `cluster`, which is the name of a cluster or of a real run."""
         return cluster in (self.cluster, self.real)
+
+
+def shadows_beside(cluster: str, every: Sequence[StoredShadow]) -> list[StoredShadow]:
+    """Return the shadows of `cluster`, which is the name of a cluster or of a real run.
+
+    If a cluster has shadows of several real runs, only those of the run that follows it now are returned: the numbers
+    of users and the times of two runs differ. If shadows have one name, as those of one policy, only the usual one
+    keeps it. The others get the names of their runs.
+    """
+    chosen = [shadow for shadow in every if shadow.of(cluster)]
+    ends = {shadow.real: 0 for shadow in chosen}
+    for shadow in chosen:
+        ends[shadow.real] = max(ends[shadow.real], shadow.unix_start + (shadow.compared.horizon or 0))
+    real = cluster if cluster in ends else current_run(cluster, ends)
+    chosen = [shadow for shadow in chosen if shadow.real == real]
+    names = Counter(shadow.name for shadow in chosen)
+    return [
+        shadow
+        if names[shadow.name] == 1 or shadow.run.startswith(run_name(shadow.cluster, SHADOW, ""))
+        else shadow._replace(name=shadow.run.removeprefix(f"{shadow.cluster}/"))
+        for shadow in chosen
+    ]
 
 
 def none_of(cluster: str, every: Sequence[StoredShadow]) -> str:

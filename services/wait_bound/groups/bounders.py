@@ -7,7 +7,6 @@ from shadowtime.services.wait_bound.groups.groupings import fewest_waits
 from shadowtime.services.wait_bound.groups.queue_bounds import CurrentBound, QueueBounds
 from shadowtime.services.wait_bound.settings import MAX_WAITS, BoundSettings
 from shadowtime.shared.messages import (
-    FOLLOWED,
     ClusterOpened,
     Event,
     JobSubmitted,
@@ -108,7 +107,7 @@ class BmbpBounds(Bounder):
         In a run that follows a cluster, bounds are wider while few waits are known.
         """
         if type(event) is ClusterOpened:
-            self._widens = event.mode == "recorded" and event.name == FOLLOWED
+            self._widens = event.follows
             self._cluster = self._new(None)
         self._cluster.advance(event.time)  # queues are advanced at their own events
         if type(event) is JobSubmitted:

@@ -32,9 +32,10 @@ def test_a_command_comes_through_ssh_as_it_is(tmp_path: Path) -> None:
     ssh = tmp_path / "ssh"
     ssh.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
     ssh.chmod(0o755)
-    assert said(Commands((str(ssh), "login")), "printf", "%s\n", "JobID:|,Name:|", "a  'b' $HOME") == (
-        "JobID:|,Name:|\na  'b' $HOME\n"
-    )
+    for before in ((), ("env", "SSHPASS=secret"), ("timeout", "50")):  # as sshpass, sudo and others run it
+        assert said(Commands((*before, str(ssh), "login")), "printf", "%s\n", "JobID:|,Name:|", "a  'b' $HOME") == (
+            "JobID:|,Name:|\na  'b' $HOME\n"
+        )
 
 
 @pytest.mark.parametrize(

@@ -124,10 +124,31 @@ def test_a_submission_says_when_the_job_is_likely_to_start(
 
 
 @pytest.mark.parametrize(
+    ("options", "memory"),
+    [
+        ((), None),
+        (("--mem=3G",), ["3072"]),
+        (("--mem=1500", "--nodes=2"), ["3000"]),
+        (("--mem-per-cpu=500M",), ["3000"]),
+        (("--mem-per-cpu=1G",), ["6144"]),
+    ],
+)
+def test_the_stated_memory_is_asked_about(
+    cluster: SlurmCluster, options: tuple[str, ...], memory: list[str] | None
+) -> None:
+    """A job that waits for memory was "likely to start now"."""
+    with answering(cluster) as server:
+        done = submit(cluster, *SBATCH, *options)
+    assert done.returncode == 0, done.stderr
+    assert server.asked[0].get("memory") == memory
+
+
+@pytest.mark.parametrize(
     "options",
     [
         ("--test-only",), ("--hold",), ("--begin=now+1hour",), ("--exclusive",), ("--dependency=singleton",),
         ("--nodelist=n01",), ("--exclude=n01", "--cpus-per-task=1"), ("--quiet",),
+        ("--hint=nomultithread",), ("--threads-per-core=1",),
     ],
 )  # fmt: skip
 def test_it_is_silent_about_jobs_that_it_cannot_describe(cluster: SlurmCluster, options: tuple[str, ...]) -> None:

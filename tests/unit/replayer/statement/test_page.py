@@ -38,6 +38,15 @@ def test_it_says_if_nothing_is_known() -> None:
     assert "No policy is followed in a shadow of this cluster" in shown
 
 
+def test_times_that_were_computed_later_are_counted() -> None:
+    """Of a follower that has read three months of history, they were said to have been stated at the submission."""
+    known = facts()
+    assert "before they were followed" not in text(statement_page(known))
+    known.month.afterwards = 40
+    told = "100 jobs submitted. Of these, 40 were submitted before they were followed: their times were computed later."
+    assert told in text(statement_page(known))
+
+
 def test_a_shorter_log_is_no_month() -> None:
     known = facts()
     shown = text(statement_page(known._replace(now=10 * DAY)))

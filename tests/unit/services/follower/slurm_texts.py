@@ -51,11 +51,11 @@ def read(job: dict[str, str], **changes: str) -> JobObservation:
 
 
 NODES = (
-    "n01|debug|20|mixed|2/2/0/4|4000|(null)|\n"
-    "n01|batch*|10|mixed|2/2/0/4|4000|(null)|\n"
-    "n02|batch*|10|mixed+drain|1/0/3/4|4000|gpu:a100:2(S:0-1)|\n"
-    "n03|batch*|10|idle*|0/0/4/4|4000|(null)|\n"
-    "n04|batch*|10|idle~|0/4/0/4|4000|(null)|\n"
+    "n01|debug|20|mixed|2/2/0/4|4000|1800|(null)|\n"
+    "n01|batch*|10|mixed|2/2/0/4|4000|1800|(null)|\n"
+    "n02|batch*|10|mixed+drain|1/0/3/4|4000|900|gpu:a100:2(S:0-1)|\n"
+    "n03|batch*|10|idle*|0/0/4/4|4000|0|(null)|\n"
+    "n04|batch*|10|idle~|0/4/0/4|4000|0|(null)|\n"
 )
 
 

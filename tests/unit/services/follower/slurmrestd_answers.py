@@ -52,6 +52,7 @@ NODES: list[dict[str, Any]] = [
         "alloc_cpus": held,
         "idle_cpus": 4 - held,
         "real_memory": 4000,
+        "alloc_memory": 900 * held,
         "gres": gres,
     }
     for name, partitions, state, flags, held, gres in (

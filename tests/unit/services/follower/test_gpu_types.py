@@ -66,8 +66,8 @@ def test_a_job_names_the_type_that_it_asks_for_and_keeps_it_as_it_starts() -> No
 
 
 NODES = (
-    "g1|gpu|1|mixed|2/6/0/8|4000|gpu:A100:2(S:0-1)|gpu:A100:1(IDX:0)|\n"
-    "g2|gpu|1|idle|0/8/0/8|4000|gpu:v100:4|gpu:v100:0(IDX:N/A)|\n"
+    "g1|gpu|1|mixed|2/6/0/8|4000|1000|gpu:A100:2(S:0-1)|gpu:A100:1(IDX:0)|\n"
+    "g2|gpu|1|idle|0/8/0/8|4000|0|gpu:v100:4|gpu:v100:0(IDX:N/A)|\n"
 )
 
 
@@ -116,6 +116,9 @@ def test_the_types_of_nodes_are_stored_and_those_of_new_nodes_are_learnt() -> No
         async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
             return SlurmJobs([], {"g1"})
 
+        async def manages_memory(self, machine: SlurmNodes) -> bool:
+            return True
+
         async def load(self) -> None:
             return None
 
@@ -128,7 +131,7 @@ def test_the_types_of_nodes_are_stored_and_those_of_new_nodes_are_learnt() -> No
         SEEN, key=LifeKey(7, -1, at), eligible=at, start=at, state="running", partition="gpu", nodes=1, gpus=1
     )
     events = look(seen, at + 60, replace(job, node_list="g1"))
-    more = nodes_of(node_rows(f"{NODES}g3|gpu|1|idle|0/8/0/8|4000|gpu:v100:4|gpu:v100:0|\n"))
+    more = nodes_of(node_rows(f"{NODES}g3|gpu|1|idle|0/8/0/8|4000|0|gpu:v100:4|gpu:v100:0|\n"))
     seen.capacity.see(more)
     events += look(seen, at + 90, replace(job, node_list="g1"), replace(job, key=LifeKey(8, -1, at), node_list="g3"))
     got = [event.gpu_types for event in events if isinstance(event, JobStarted)]
@@ -171,7 +174,7 @@ def test_gpus_of_a_node_that_takes_no_jobs_are_gone_but_for_those_in_use() -> No
     seen.capacity.see(nodes_of(node_rows(NODES.replace("mixed", "mixed+drain").replace("idle", "down"))))
     (change,) = look(seen, 60)
     assert isinstance(change, CapacityChanged)
-    assert (change.processors, change.gpus) == (2, 1)
+    assert (change.processors, change.memory, change.gpus) == (2, 1000, 1)
     assert change.gpu_types == (GpuType(name="a100", gpus=1), GpuType(name="v100", gpus=0))
     state = seen.capacity.snapshot(), seen.capacity.snapshot(seen=True)
     seen.capacity.see(nodes_of(node_rows(NODES)))

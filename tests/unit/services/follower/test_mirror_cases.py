@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shadowtime.services.follower.cluster.known_lives import MAX_LIVES
 from shadowtime.services.follower.cluster.mirror import Mirror
 from shadowtime.services.follower.cluster.name_table import NameTable
 from shadowtime.services.follower.cluster.observation import LifeKey, Node
@@ -344,3 +345,22 @@ def test_a_job_that_waits_in_several_partitions_has_a_pool_that_can_hold_it() ->
         JobChanged(time=35, job_number=1, pool=1, partition_number=2, queue_number=2),
         JobStarted(time=35, job_number=1, processors=4, limit=600),
     )
+
+
+def test_a_job_of_scrontab_is_followed_over_many_lives() -> None:
+    """Of a job that runs every 15 minutes, most lives of every other week of the past were lost without a word."""
+    seen, every = mirror(), 900
+
+    def week(first: int, count: int) -> list[Event]:
+        begins = [every * number for number in range(first, first + count)]
+        lives = [
+            replace(WAITS, key=LifeKey(7, -1, time), eligible=time, state="over", start=time + 1, end=time + 9)
+            for time in begins
+        ]
+        return look(seen, every * (first + count), *lives, whole=False)
+
+    for first in (1, 673):
+        assert sum(isinstance(event, JobEnded) for event in week(first, 672)) == 672
+    assert not seen.left_out
+    assert sum(isinstance(event, JobEnded) for event in week(1345, 1005)) == MAX_LIVES - 8
+    assert seen.left_out == {"beyond 1,000 lives of a job": 13}

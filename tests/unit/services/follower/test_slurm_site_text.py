@@ -66,6 +66,8 @@ TEXTS = {
     "reservations": RESERVATIONS,
     "associations": ASSOCIATIONS,
     "qos": QOS,
+    "limits": "shadow||||\nshadow|4|cpu=64||2\nshadow||cpu=8||\nother|1||cpu=600|\n",
+    "qos_limits": "normal|||||||\nurgent|||cpu=60||cpu=16,gres/gpu=2||\n",
     "usage": USAGE,
 }
 
@@ -131,6 +133,28 @@ def test_settings_without_a_number_are_noted(pools: Path) -> None:
     assert len(site_of(TEXTS | {"config": unset}, read_parts(pools), Names()).notes) == 1
 
 
+def test_limits_that_are_not_modelled_are_noted(pools: Path) -> None:
+    """`slurm-site` says that it lists what the policy does not model; limits and licences were not in the list."""
+    enforced = f"{CONFIG}AccountingStorageEnforce = associations,limits,qos,safe\nLicenses                = matlab:10\n"
+    _, notes = site_of(TEXTS | {"config": enforced}, read_parts(pools), Names())
+    assert notes[0] == "Licenses=matlab:10: has no effect"
+    assert notes[3:] == [
+        "associations with GrpJobs: 1; no job waits because of them",
+        "associations with GrpTRES: 2; no job waits because of them",
+        "associations with MaxJobs: 1; no job waits because of them",
+        "QOS with GrpTRESRunMins: 1; no job waits because of them",
+        "QOS with MaxTRESPU: 1; no job waits because of them",
+    ]
+
+
+def test_hidden_associations_are_noted(pools: Path) -> None:
+    """With PrivateData=users in slurmdbd.conf, sacctmgr shows only the user's own; the others' shares were lost."""
+    own = "shadow|root|||1|\nshadow|bio|||10|root\nshadow|bio|user5||1|\n"
+    _, notes = site_of(TEXTS | {"associations": own}, read_parts(pools), Names())
+    told = "associations that sshare has and sacctmgr does not show: 4; see PrivateData in slurmdbd.conf"
+    assert told in notes
+
+
 def test_the_usage_of_a_user_is_that_of_all_its_associations(pools: Path) -> None:
     """A user with an association for each partition had the usage of the last one."""
     two = {
@@ -181,3 +205,25 @@ def test_hidden_partitions_are_asked_for() -> None:
     shown = [command for command in COMMANDS.values() if command[0] == "scontrol" and command[-1] != "config"]
     assert len(shown) == 3
     assert all("-a" in command for command in shown)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "memory"),
+    [
+        ("CPUAlloc=8 AllocMem=0", "CPUAlloc=0 AllocMem=0", None),
+        ("CPUAlloc=8 AllocMem=900", "CPUAlloc=4 AllocMem=0", 4000),
+        ("CPUAlloc=0 AllocMem=0", "CPUAlloc=0 AllocMem=0", 4000),
+        ("", "CPUAlloc=4", 4000),
+    ],
+)
+def test_nodes_on_which_jobs_run_without_memory_have_none(
+    tmp_path: Path, first: str, second: str, memory: int | None
+) -> None:
+    """With CR_Core, jobs in files without TRES requested a node's memory each, so one ran on each node."""
+    file = tmp_path / "nodes.txt"
+    file.write_text(
+        f"NodeName=n1 CPUTot=8 {first} RealMemory=2000 Partitions=batch\n"
+        f"NodeName=n2 CPUTot=8 {second} RealMemory=2000 Partitions=batch\n"
+    )
+    (pool,) = read_parts(file).pools
+    assert pool.memory == memory

@@ -16,7 +16,7 @@ from shadowtime.services.follower.io.slurm_commands import SlurmJobs, SlurmNodes
 from shadowtime.services.follower.options import FollowOptions
 from shadowtime.services.follower.slurm.load import Load
 from shadowtime.shared.errors import ContradictionError
-from shadowtime.shared.messages.envelope import Event, JobEnded
+from shadowtime.shared.messages.envelope import Event, JobEnded, JobSubmitted
 
 EVERY = 0.01
 NOW = int(time.time())
@@ -27,9 +27,9 @@ RUNS.node_list = "n1"
 ELSEWHERE = replace(RUNS, key=LifeKey(8, -1, NOW - 400), eligible=NOW - 400, start=NOW - 400, node_list="n2")
 
 
-def nodes(*held: int) -> SlurmNodes:
+def nodes(*held: int, memory: int = 0) -> SlurmNodes:
     return SlurmNodes(
-        [Node(f"n{number}", ("batch",), 4, 0, 0, 4, count) for number, count in enumerate(held, 1)], {"batch": 0}
+        [Node(f"n{number}", ("batch",), 4, memory, 0, 4, count) for number, count in enumerate(held, 1)], {"batch": 0}
     )
 
 
@@ -50,13 +50,15 @@ class Answers:
         self.spent: float | None = 0.0
         self.time = NOW
         self.hides = True
+        self.manages: bool | None = True
+        self.memory = 0
 
     async def load(self) -> Load:
         self.time += 1
         return Load(self.time, NOW - 1_000, 10, self.spent, 0)
 
     async def machine(self) -> SlurmNodes:
-        return nodes(*self.held)
+        return nodes(*self.held, memory=self.memory)
 
     async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
         return SlurmJobs(self.shown, {each.node_list for each in self.shown})
@@ -66,6 +68,9 @@ class Answers:
 
     async def may_hide_jobs(self) -> bool:
         return self.hides
+
+    async def manages_memory(self, machine: SlurmNodes) -> bool | None:
+        return self.manages
 
     async def close(self) -> None:
         pass
@@ -111,6 +116,37 @@ def test_lost_rights_end_no_job_and_turn_health_red() -> None:
     look(source)
     well, page = health(source)
     assert (well, "reason" in page, source.load.failures) == (True, False, 1)
+
+
+def test_where_slurm_allocates_no_memory_it_keeps_no_job_waiting() -> None:
+    """With CR_Core, squeue prints all memory of a node for each waiting job, and none for a running one.
+
+    So each job that had waited held a node's memory for all its run: shadows started one job for each node.
+    """
+    waits = replace(RUNS, key=LifeKey(9, -1, NOW - 300), state="waiting", start=None, eligible=NOW - 300, memory=3700)
+    waits.node_list = ""
+    for manages, memory, pool in ((False, None, None), (True, 3700, 8000), (None, 3700, 8000)):
+        answers = Answers([RUNS, waits], 4, 0)
+        answers.manages, answers.memory = manages, 4000
+        source = met(answers)
+        (job,) = [event for event in look(source) if isinstance(event, JobSubmitted) and event.job_number == 9]
+        assert (job.memory, source.mirror.parts.pools[0].memory) == (memory, pool)
+
+
+@pytest.mark.parametrize(("accounts", "warned"), [([], True), ([RUNS], False)])
+def test_a_past_without_the_running_jobs_is_reported(
+    accounts: list[JobObservation], warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With PrivateData=jobs in slurmdbd.conf alone, the log had no past, and nobody heard of it."""
+    answers = Answers([RUNS, ELSEWHERE], 4, 4)
+    answers.accounts = accounts
+    source = SlurmSource(FollowOptions(every=EVERY, patience=600, history=3_600), answers)
+    asyncio.run(source.meet())
+    for _ in range(3):
+        look(source)
+    told = [record.getMessage() for record in caplog.records if "accounting has none" in record.getMessage()]
+    assert len(told) == warned
+    assert all("none of the 2 jobs that squeue shows as running, such as 7:" in text for text in told)
 
 
 def test_a_node_that_has_lost_count_of_its_processors_stops_nothing() -> None:

@@ -119,6 +119,8 @@ def test_what_is_not_understood_is_named(text: str, told: str) -> None:
 def test_of_nodes_on_which_no_job_may_start_counts_what_is_held() -> None:
     nodes = {node.name: node for node in nodes_of(node_rows(NODES))}
     assert {name: node.usable for name, node in nodes.items()} == {"n01": 4, "n02": 1, "n03": 0, "n04": 4}
+    usable_memory = {name: node.usable_memory for name, node in nodes.items()}
+    assert usable_memory == {"n01": 4000, "n02": 900, "n03": 0, "n04": 4000}
     assert (nodes["n01"].partitions, nodes["n02"].gpus) == (("debug", "batch"), 2)
     assert tiers_of(node_rows(NODES)) == {"debug": 1, "batch": 0}
 
@@ -126,7 +128,7 @@ def test_of_nodes_on_which_no_job_may_start_counts_what_is_held() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("n01|batch\n", "expected 8 fields, found 2"),
+        ("n01|batch\n", "expected 9 fields, found 2"),
         (NODES[:-3], "expected a line break at the end, found 'n04|"),
         (NODES.replace("2/2/0/4", "few"), "n01"),
     ],
@@ -177,7 +179,7 @@ ONLY_HELD = (
 
 @pytest.mark.parametrize(("state", "usable"), [(each, 4) for each in USABLE] + [(each, 1) for each in ONLY_HELD])
 def test_what_a_node_in_a_state_is_good_for(state: str, usable: int) -> None:
-    (node,) = nodes_of(node_rows(f"n01|batch|1|{state}|1/3/0/4|4000|(null)|\n"))
+    (node,) = nodes_of(node_rows(f"n01|batch|1|{state}|1/3/0/4|4000|900|(null)|\n"))
     assert (node.usable, node.held, node.processors) == (usable, 1, 4)
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from shadowtime.services.shadows.comparison.schema import ConfidenceInterval
 from shadowtime.services.shadows.comparison.side_by_side import SideBySide
-from shadowtime.services.shadows.comparison.stored import StoredShadowCache, read
+from shadowtime.services.shadows.comparison.stored import StoredShadowCache, read, shadows_beside
 from shadowtime.services.shadows.comparison.text import tables, verdict
 from shadowtime.shared.errors import SnapshotMismatch, StateAltered
 from shadowtime.shared.formatting import clock
@@ -31,6 +31,24 @@ def test_it_says_what_is_better_by_how_much_and_since_when() -> None:
     assert "100.0 % start sooner, by 10.0 min on average" in text
     assert "long wide" in text
     assert [shadow.of(each) for each in ("kth", "kth/live", "ctc")] == [True, True, False]
+
+
+def test_shadows_of_one_policy_and_of_two_real_runs_are_told_apart() -> None:
+    """Of two shadows under `easy`, one exact, `twin` showed one. Users of one run had the names of another's."""
+    by_run = [
+        read(run, stored(2).replace(b'"kth/live"', f'"{real}"'.encode()))
+        for run, real in (
+            ("kth/shadow/best", "kth/live"),
+            ("kth/exact/best", "kth/live"),
+            ("kth/new/best", "kth/second"),
+        )
+    ]
+    assert [shadow.name for shadow in shadows_beside("kth", by_run)] == ["best", "exact/best"]
+    assert [shadow.name for shadow in shadows_beside("kth", by_run[1:])] == ["best"]
+    assert [shadow.run for shadow in shadows_beside("kth/second", by_run)] == ["kth/new/best"]
+    later = by_run[2]._replace(unix_start=by_run[2].unix_start + 86_400)
+    assert shadows_beside("kth", [*by_run[:2], later]) == [later]
+    assert shadows_beside("ctc", by_run) == []
 
 
 def test_what_is_real_may_not_be_what_the_mean_says_now() -> None:

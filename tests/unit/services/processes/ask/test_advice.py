@@ -280,3 +280,26 @@ def test_longer_requests_end_at_the_longest_so_far() -> None:
     wider = shapes(own, RiskQuestion(Risk(), 0.05, 20_000), largest=16)
     assert [each for each in wider if each.processors == 16] == [(16, 1800), (16, 3600), (16, 10_000)]
     assert risk_of(AlternativeShape(16, 10_000), 8, Risk()) == 0.18
+
+
+def test_a_hint_is_for_newcomers_too(stored: Stored) -> None:
+    """The plug-in of sbatch names users, accounts and partitions that have had no job yet; they got no line."""
+
+    async def there() -> None:
+        return
+
+    async def visit() -> None:
+        made = application(Answers(NAMED["wait_bound"], stored.readers["wait_bound"]), there, stored.advising)
+        job = {"cluster": "kth", "processors": "8", "requested_time": "7200"}
+        new = {"user": "eve", "account": "course", "partition": "fresh"}
+        async with TestClient(TestServer(made)) as client:
+            texts = []
+            for more in ({}, new):
+                answer = await client.get("/hint", params=job | more)
+                assert answer.status == 200, await answer.text()
+                texts.append(await answer.text())
+            assert texts[0] == texts[1] != ""
+            assert (await client.get("/hint", params=job | new | {"processors": "100000"})).status == 422
+            assert (await client.get("/advice", params=job | new)).status == 422
+
+    asyncio.run(visit())

@@ -30,6 +30,7 @@ from shadowtime.services.processes.ask.questions import (
 )
 from shadowtime.services.processes.ask.routes import application
 from shadowtime.services.processes.ask.tables import advice_table, answer_table, offers_table, ranges_table
+from shadowtime.services.processes.ask.words import WordReader
 from shadowtime.shared.cli.logs import MAX_LINES, FewAMinute
 from shadowtime.shared.errors import StoreError, Unanswerable
 from shadowtime.shared.messages.envelope import (
@@ -80,6 +81,29 @@ def test_the_followed_run_answers_before_others_and_shadows_come_last() -> None:
         asyncio.run(write(made, run, "mine", latest))
         assert asyncio.run(Answers(STAGE, made).run_of("mine", None)) == first
     assert asyncio.run(Answers(STAGE, made).run_of("mine", "mine/shadow/best")) == "mine/shadow/best"
+
+
+class Followers:
+    """Stands for the runs that followers have stored."""
+
+    async def names(self) -> list[str]:
+        return ["mine/live", "mine/second"]
+
+    async def read_words(self, run: str) -> dict[str, bytes]:
+        return {}
+
+
+@pytest.mark.parametrize(("live", "second", "answers"), [(50, 600, "mine/live"), (50, 700, "mine/second")])
+def test_a_run_that_replaced_the_followed_one_answers_in_its_place(live: int, second: int, answers: str) -> None:
+    """After `follow --run mine/second`, which new pools need, every command answered out of the dead mine/live.
+
+    The time lines of both begin at other dates: by its own seconds, the dead run is far ahead here.
+    """
+    made = MemoryReader()
+    for run, latest, start in (("mine/live", live + 10_000, 0), ("mine/second", second, 10_000), ("mine/old", 99, 0)):
+        asyncio.run(write(made, run, "mine", latest, unix_start=start))
+    words = WordReader(Followers())
+    assert asyncio.run(Answers(STAGE, made, words=words).run_of("mine", None)) == answers
 
 
 def test_times_of_a_log_with_a_date_are_dates(reader: MemoryReader) -> None:

@@ -18,6 +18,8 @@ from shadowtime.services.processes.queue_command import ORDERS, app
 from shadowtime.shared.errors import SettingsError, Unanswerable
 from shadowtime.shared.text.explanations import brief_of
 from tests.support.crowded import NAMES, Crowded
+from tests.support.echo_runs import write
+from tests.support.echo_stage import STAGE
 from tests.support.memory_reader import MemoryReader
 from tests.support.stored_runs import Stored
 
@@ -25,6 +27,12 @@ POLICIES = ("easy:forecast=yes", "cautious:queue=priority,forecast=yes", "conser
 
 
 class Names:
+    def __init__(self, *runs: str) -> None:
+        self.runs = list(runs)
+
+    async def names(self) -> list[str]:
+        return self.runs
+
     async def read_words(self, run: str) -> dict[str, bytes]:
         return dict(NAMES) if run == "mine/live" else {}
 
@@ -99,6 +107,24 @@ def test_names_select_and_are_shown() -> None:
         asked(reader, user="bob")
     with pytest.raises(Unanswerable, match="there is no cluster 'other'; known: mine"):
         asked(reader, cluster="other")
+
+
+def test_a_user_who_has_had_no_job_yet_has_none() -> None:
+    """`queue --me` of a new user was an error about --user, with the names of others."""
+    answer = asked(stored(Crowded()), user="bob", newcomer=True)
+    assert (answer.waiting, answer.running) == ((), ())
+    alice = asked(stored(Crowded()), user="alice", newcomer=True)
+    assert alice.waiting == asked(stored(Crowded()), user="alice").waiting != ()
+
+
+def test_the_only_followed_cluster_may_have_another_run_than_live() -> None:
+    """`queue` without a cluster asked for a name, and `--run NAME` is how a cluster is followed anew."""
+    reader = MemoryReader()
+    for run in ("mine/second", "bundled/easy"):
+        asyncio.run(write(reader, run, run.partition("/")[0], 50))
+    queues = ClusterQueues(STAGE, reader, words=WordReader(Names("mine/second")))
+    with pytest.raises(TypeError, match="does not list jobs"):  # the stage of this test; the cluster was clear
+        asyncio.run(queues.queue(QueueQuestion()))
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])

@@ -16,7 +16,7 @@ from shadowtime.services.processes.ask.why import Explanations, JobQuestion, Why
 from shadowtime.services.processes.ask.words import ClusterWords, WordReader
 from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.names import Names
-from shadowtime.shared.errors import StateAltered, Unanswerable
+from shadowtime.shared.errors import FollowError, StateAltered, Unanswerable
 from shadowtime.shared.messages.envelope import JobStarted
 from tests.support.echo_runs import write as write_bounds
 from tests.support.echo_stage import STAGE
@@ -32,6 +32,9 @@ class Stored:
 
     def __init__(self, **runs: Mapping[str, bytes]) -> None:
         self.runs = {name.replace("_", "/"): names for name, names in runs.items()}
+
+    async def names(self) -> list[str]:
+        return list(self.runs)
 
     async def read_words(self, run: str) -> Mapping[str, bytes]:
         return self.runs.get(run, {})
@@ -153,10 +156,45 @@ def test_a_follower_stores_what_readers_need() -> None:
 
 @pytest.mark.parametrize("names", [{"user:eve": b"x"}, {"requeued:y": b"1"}, {"pool:a": b"9" * 5_000}, None])
 def test_altered_names_are_numbers(names: Mapping[str, bytes] | None) -> None:
-    class Altered:
+    class Altered(Stored):
         async def read_words(self, run: str) -> Mapping[str, bytes]:
             if names is None:
                 raise StateAltered("WRONGTYPE")
             return names
 
     assert not asyncio.run(WordReader(Altered()).of("mine", "mine/live")).known
+
+
+def test_a_job_of_scrontab_is_found_in_any_of_its_lives() -> None:
+    """After a week of runs every ten minutes, `ask --job` did not know the job that `queue` showed."""
+    words = ClusterWords({"user:eve": b"1", "requeued:150000000009": b"9", "requeued:100000009": b"9"})
+    assert list(words.lives("9"))[:2] == [150_000_000_009, 100_000_009]
+    assert words.job(150_000_000_009) == "9"
+    assert len(set(words.lives("9"))) == len(list(words.lives("9")))
+
+
+def test_hashes_in_place_of_names_are_named() -> None:
+    """With --names-key, portals said of every user that no job waits or runs, and errors listed hashes."""
+    table = NameTable(Names(b"secret of sixteen bytes"))
+    number = table.number("user", "alice")
+    words = ClusterWords(table.take_fresh())
+    assert words.hashed
+    assert not ClusterWords({"user:eve": b"1"}).hashed
+    with pytest.raises(Unanswerable, match=r"no user 'alice': the follower has --names-key, so that only hashes"):
+        words.number("user", "alice", "user")
+    (shown,) = words.numbers["user"]
+    assert words.number("user", shown, "user") == number
+
+
+@pytest.mark.parametrize("stored", [b"secret of sixteen bytes", None])
+def test_a_run_keeps_its_key_of_names(stored: bytes | None) -> None:
+    """A follower that was started again without its key stored names in plain, and each user counted as two."""
+    table = NameTable(Names(stored))
+    table.number("user", "alice")
+    kept = table.take_fresh()
+    NameTable(Names(stored)).restore(kept)
+    older = {entry: value for entry, value in kept.items() if entry != "hashed"}
+    NameTable(Names(stored)).restore(older)
+    for other in {b"another of sixteen bytes", None} - {stored}:
+        with pytest.raises(FollowError, match="stored with another --names-key, or without one"):
+            NameTable(Names(other)).restore(kept)

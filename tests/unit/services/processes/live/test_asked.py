@@ -123,6 +123,9 @@ def test_the_twin_is_told(stored: Stored) -> None:
 
 
 class Named:
+    async def names(self) -> list[str]:
+        return ["kth/live"]
+
     async def read_words(self, run: str) -> Mapping[str, bytes]:
         assert run == "kth/live"
         return {"user:alice": b"7"}

@@ -15,6 +15,7 @@ from shadowtime.shared.messages.envelope import (
     ClusterOpened,
     Decided,
     Envelope,
+    Event,
     JobEnded,
     JobStarted,
     JobSubmitted,
@@ -238,3 +239,38 @@ def test_ranges_of_processors_are_shown_beside_the_sites_own(log: list[Envelope]
         ["", "2 or more", "3", "", ""],
     ]
     assert orjson.dumps(shown(runs)["ranges"])
+
+
+def test_the_run_that_follows_a_cluster_now_answers_its_portals() -> None:
+    """With `cluster=mine`, portals got the dead mine/live, or an error once that was removed."""
+    runs = LiveRuns()
+    assert runs.followed("mine") is None
+
+    def opened(run: str, cluster: str, start: int, name: str = "live") -> None:
+        event = ClusterOpened(time=0, cluster=cluster, processors=4, mode="recorded", name=name, unix_start=start)
+        events: tuple[Event, ...] = (event, SchedulingPoint(time=5))
+        for sequence, message in enumerate(events):
+            runs.push(Envelope(run=run, cluster=cluster, sequence=sequence, event=message))
+
+    opened("mine/second", "mine", 2_000)
+    assert (runs.followed("mine"), runs.followed(), runs.followed("other")) == ("mine/second", "mine/second", None)
+    opened("mine/live", "mine", 1_000)
+    opened("mine/replay", "mine", 9_000, "easy")
+    assert runs.followed("mine") == runs.followed() == "mine/second"
+    opened("other/live", "other", 1_000)
+    assert (runs.followed(), runs.followed("mine")) == ("other/live", "mine/second")
+
+
+def test_a_run_whose_beginning_is_gone_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    """Once the retention of Kafka had passed, a restarted page had no followed cluster, and did not say why."""
+    runs = LiveRuns()
+    for sequence in (700, 701):
+        event = SchedulingPoint(time=sequence)
+        runs.push(Envelope(run="mine/live", cluster="mine", sequence=sequence, event=event))
+    assert caplog.messages == ["run 'mine/live' is not shown: Kafka no longer has its beginning"]
+    assert (runs.headless("mine"), runs.headless(None), runs.headless("other")) == (["mine/live"], ["mine/live"], [])
+    events: tuple[Event, ...] = (ClusterOpened(time=0, cluster="b", processors=4), SchedulingPoint(time=5))
+    for sequence, message in enumerate(events):
+        runs.push(Envelope(run="b/easy", cluster="b", sequence=2 * sequence, event=message))  # a gap: it is forgotten
+    assert runs.headless(None) == ["mine/live"]
+    assert len(caplog.messages) == 1

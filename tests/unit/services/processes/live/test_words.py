@@ -5,13 +5,17 @@ from collections.abc import Mapping
 
 import pytest
 
-from shadowtime.services.processes.ask.words import NO_WORDS, WordReader
+from shadowtime.services.processes.ask.gate import Viewer
+from shadowtime.services.processes.ask.words import NO_WORDS, ClusterWords, WordReader
+from shadowtime.services.processes.live import run_stories
 from shadowtime.services.processes.live.job_page import job_page
 from shadowtime.services.processes.live.page_data import matches, names_in, overview, queue, running, story_of
-from shadowtime.services.processes.live.queue_rows import everything, restricted
+from shadowtime.services.processes.live.portals import queue_answer
+from shadowtime.services.processes.live.queue_rows import everything, restricted, seen_by
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.story import Story
-from shadowtime.shared.errors import StoreError
+from shadowtime.shared.errors import StoreError, Unanswerable
+from shadowtime.shared.messages import ClusterOpened, Envelope, Event, JobSubmitted, JobWithdrawn
 from tests.support.crowded import Crowded
 from tests.support.named_runs import AGAIN, NAMES, OTHER, RUN, TASK, WORDS, runs
 
@@ -121,6 +125,9 @@ class Away:
 
     answers = 1
 
+    async def names(self) -> list[str]:
+        return []
+
     async def read_words(self, run: str) -> Mapping[str, bytes]:
         self.answers -= 1
         if self.answers < 0:
@@ -137,3 +144,35 @@ def test_without_redis_the_last_names_stay(monkeypatch: pytest.MonkeyPatch) -> N
     assert asyncio.run(reader.latest("other", "other/live")).name("user", 7) == "7"
     with pytest.raises(StoreError):
         asyncio.run(reader.of("mine", RUN))
+
+
+def test_a_portal_learns_that_users_are_hashes(view: LiveView) -> None:
+    hashed = ClusterWords({**NAMES, "hashed": b"1"})
+    assert queue_answer(view, RUN, WORDS, everything, "eve").rows == ()
+    with pytest.raises(Unanswerable, match="only hashes of names are known"):
+        queue_answer(view, RUN, hashed, everything, "eve")
+    assert queue_answer(view, RUN, hashed, everything, "alice").rows
+
+
+def test_a_login_of_digits_is_no_number_of_the_log(view: LiveView) -> None:
+    """A student with the login 7, who had had no job yet, saw the jobs of user number 7."""
+    assert any(map(seen_by(Viewer("own", "alice"), view, WORDS), view.stories.values()))
+    assert not any(map(seen_by(Viewer("own", "7"), view, WORDS), view.stories.values()))
+    for words in (WORDS, NO_WORDS):
+        assert queue_answer(view, RUN, words, everything, "7").rows == ()
+
+
+def test_the_accounts_of_a_user_are_not_forgotten_with_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once 5,000 later jobs had ended, a member of a group no longer saw the group's jobs."""
+    monkeypatch.setattr(run_stories, "MAX_ENDED", 0)
+    view = LiveView(ClusterOpened(time=0, cluster="mine", processors=4, mode="recorded", name="live"))
+    jobs = [
+        JobSubmitted(time=0, job_number=number, requested_processors=1, requested_time=60, user_id=user, group_id=group)
+        for number, user, group in ((1, 7, 5), (2, 8, 5), (3, 8, 6))
+    ]
+    events: tuple[Event, ...] = (*jobs, JobWithdrawn(time=1, job_number=1))
+    for sequence, event in enumerate(events, 1):
+        view.handle(Envelope(run=RUN, sequence=sequence, event=event))
+    assert list(view.stories) == [2, 3]
+    seen = {sees: list(map(seen_by(Viewer(sees, "alice"), view, WORDS), view.waiting())) for sees in ("account", "own")}
+    assert seen == {"account": [True, False], "own": [False, False]}
