@@ -67,9 +67,10 @@ def sweep(
     ['easy', 'easy:queue=srf', 'easy:queue=saf']
     """
     require_pandas()
-    if isinstance(log, Workload):
+    if log is not None and not isinstance(log, str | PathLike):
+        named = f" {log.name}" if isinstance(log, Workload) else f" of type {type(log).__name__}"
         raise SettingsError(
-            f"log {log.name}: a sweep reads its log for each machine size; give the path of the log, or None for the "
+            f"log{named}: a sweep reads its log for each machine size; give the path of the log, or None for the "
             "bundled one"
         )
     from shadowtime.replayer.campaign import HERE, How, replayed
