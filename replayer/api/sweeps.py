@@ -67,8 +67,9 @@ def sweep(
     ['easy', 'easy:queue=srf', 'easy:queue=saf']
     """
     require_pandas()
-    if log is not None and not isinstance(log, str | PathLike):
-        named = f" {log.name}" if isinstance(log, Workload) else f" of type {type(log).__name__}"
+    stated: object = log
+    if stated is not None and not isinstance(stated, str | PathLike):
+        named = f" {stated.name}" if isinstance(stated, Workload) else f" of type {type(stated).__name__}"
         raise SettingsError(
             f"log{named}: a sweep reads its log for each machine size; give the path of the log, or None for the "
             "bundled one"
