@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from math import inf
 from pathlib import Path
@@ -17,6 +17,7 @@ from shadowtime.replayer.io import MIN_FACTOR, Pace
 from shadowtime.replayer.logs import (
     AS_READ,
     PutBack,
+    Trace,
     Workload,
     format_of,
     prepare,
@@ -29,7 +30,7 @@ from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
 from shadowtime.shared.accounting import Reading
-from shadowtime.shared.errors import SettingsError, in_plain_words
+from shadowtime.shared.errors import SettingsError, TraceError, in_plain_words
 from shadowtime.shared.formatting import counted
 from shadowtime.shared.messages import CapacityChanged, SpeedUp
 from shadowtime.shared.quoting import quote
@@ -49,13 +50,16 @@ class Cluster(NamedTuple):
 
 @dataclass(frozen=True)
 class Preparation:
-    """Options for the preparation of a log before its replay, as in `prepare`."""
+    """Options for the preparation of a log before its replay, as in `prepare`.
+
+    `reading` is None if the command has no options for accounting files and tables.
+    """
 
     processors: int | None = None
     oversized: Oversized = "drop"
     requests: Requests = "as-logged"
     jobs: int | None = None
-    reading: Reading = AS_READ
+    reading: Reading | None = None
     in_pieces: bool = False
     sizes: Sizes = "requested"
     put_back: PutBack | None = None
@@ -142,18 +146,34 @@ def _prepared(
         "recorded": recorded,
     }
     if not preparation.in_pieces:
-        trace = read_trace(path, preparation.reading)
+        reading = preparation.reading
+        trace = read_without_options(path) if reading is None else read_trace(path, reading)
         if preparation.put_back is not None:
             trace = put_back(trace, preparation.put_back)
         note = size_note(trace, processors, preparation.size_options)
         return prepare(trace, processors, **options), (*trace.notes, note)
     from shadowtime.replayer.logs import read_in_pieces  # here: few logs are read in pieces
 
-    if preparation.reading != AS_READ or format_of(path) is not None:
+    if preparation.reading not in (None, AS_READ) or format_of(path) is not None:
         raise SettingsError(
             f"{path}: --in-pieces is only for a log in the Standard Workload Format, without other reading options"
         )
     return read_in_pieces(path, processors, **options)
+
+
+ELSEWHERE = "; this command has no such option: `shadowtime convert` has it, and writes a log to use here"
+
+
+def read_without_options(path: Path) -> Trace:
+    """Return the log in a file, for a command without options for accounting files and tables.
+
+    Raise `TraceError` if it cannot be read. An error that advises such an option says which command has it.
+    """
+    try:
+        trace = read_trace(path)
+    except TraceError as error:
+        raise TraceError(f"{error}{ELSEWHERE if '--' in str(error) else ''}") from None
+    return replace(trace, doubt=f"{trace.doubt}{ELSEWHERE}") if "--" in trace.doubt else trace
 
 
 def split_size(text: str) -> tuple[str, int | None]:
@@ -193,6 +213,15 @@ def parse_capacity(text: str) -> CapacityChanged:
 def parse_changes(texts: Iterable[str]) -> tuple[CapacityChanged, ...]:
     """Return the changes of a machine's size in order of time. Raise `SettingsError` if one is invalid."""
     return tuple(sorted(map(parse_capacity, texts), key=lambda change: change.time))
+
+
+def require_one_pool(workload: Workload, changes: Sequence[CapacityChanged]) -> None:
+    """Raise `SettingsError` if changes of the machine's size are given for a machine of several pools."""
+    if changes and len(workload.pools or ()) > 1:
+        raise SettingsError(
+            f"capacity: expected a machine of one pool, because a change does not name its pool; {workload.name} has "
+            f"{len(workload.pools or ())} pools; leave the changes out"
+        )
 
 
 def parse_pace(text: str, sleep: Callable[[float], None]) -> Pace | None:

@@ -41,6 +41,23 @@ def canonical(option: str, spec: str) -> str:
     return str(REGISTRIES[option].canonical(parse(spec)))
 
 
+def files_of(option: str, spec: str) -> dict[str, str]:
+    """Return the contents of each file that `spec` names, as its full form has them, by the name in `spec`.
+
+    >>> files_of("policy", "easy:runtime=templates(set=mean(key=user))")
+    {}
+    """
+    name, keys = parse(spec).name, parse(spec).keys
+    of_class = Spec(parse(RECOMMENDED[name]).name if name in RECOMMENDED else name, keys)
+    contents = {
+        keys[key]: content for key, content in REGISTRIES[option].contents(of_class).items() if content != keys[key]
+    }
+    for other in ("runtime", "adjustment"):
+        if option == "policy" and other in keys:
+            contents |= files_of(other, keys[other])
+    return contents
+
+
 def configure(policy: str, runtime: str | None = None, adjustment: str | None = None) -> Configuration:
     """Return the full configuration of a policy's SPEC.
 

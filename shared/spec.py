@@ -6,7 +6,9 @@ parentheses, as in `easy:adjustment=percentile(key=user)`.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -42,6 +44,15 @@ class Spelled(NamedTuple):
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_/-]*\Z")
 
 
+def is_name(text: object) -> bool:
+    """Return whether a value is a text that can be the name of a SPEC, or of one of its keys.
+
+    >>> is_name("last-two"), is_name("last two"), is_name(2)
+    (True, False, False)
+    """
+    return isinstance(text, str) and _NAME.match(text) is not None
+
+
 @dataclass(frozen=True)
 class Spec:
     """A parsed SPEC: its name, and the value of each key as text, in the order of the text.
@@ -68,7 +79,7 @@ def parse(text: str) -> Spec:
     if len(text) > MAX_SPEC_LENGTH:
         raise SettingsError(f"{quote(text)} is not a SPEC: it has more than {MAX_SPEC_LENGTH:,} characters")
     name, separator, rest = _split_name(text.strip())
-    if not _NAME.match(name):
+    if not is_name(name):
         raise SettingsError(f"{quote(text)} is not a SPEC: expected NAME or NAME:key=value,key=value")
     if not separator:
         return Spec(name)
@@ -80,7 +91,7 @@ def parse(text: str) -> Spec:
     keys: dict[str, str] = {}
     for part in _split_keys(rest, text):
         key, equals, value = part.partition("=")
-        if not equals or not _NAME.match(key.strip()) or not value.strip():
+        if not equals or not is_name(key.strip()) or not value.strip():
             raise SettingsError(f"{quote(part)} in {quote(text)} is not of the form key=value")
         if key.strip() in keys:
             raise SettingsError(f"key {quote(key.strip())} appears twice in {quote(text)}")
@@ -168,6 +179,9 @@ class Configurable(Protocol):
 
 Made = TypeVar("Made", covariant=True)
 
+CONTENTS: ContextVar[Mapping[str, str]] = ContextVar("CONTENTS", default=MappingProxyType({}))
+"""Contents of files by the names in SPECs, to be used instead of these files."""
+
 
 class Registry(Generic[Made]):
     """All policies, or all predictors of one kind, by name.
@@ -205,9 +219,19 @@ class Registry(Generic[Made]):
         Raise `SettingsError` if the name or a key is unknown, or a value is out of range. The message lists the known
         names or keys.
         """
-        read = self.classes[spec.name].Settings.files if spec.name in self.classes else {}
-        keys = self._keys(Spec(spec.name, {key: read.get(key, str)(value) for key, value in spec.keys.items()}))
+        keys = self._keys(Spec(spec.name, {**spec.keys, **self.contents(spec)}))
         return Spec(spec.name, {key: as_text(value) for key, value in keys.model_dump(by_alias=True).items()})
+
+    def contents(self, spec: Spec) -> dict[str, str]:
+        """Return, for each key of `spec` that may name a file, its value with the contents of the file.
+
+        Raise `SettingsError` if a file cannot be read. Files in `CONTENTS` are not read.
+        """
+        read = self.classes[spec.name].Settings.files if spec.name in self.classes else {}
+        known = CONTENTS.get()
+        return {
+            key: known[value] if value in known else read[key](value) for key, value in spec.keys.items() if key in read
+        }
 
     def build(self, spec: Spec) -> Made:
         """Return a new object of the class that `spec` names. Raise `SettingsError` as `canonical` does."""
@@ -235,6 +259,11 @@ class Registry(Generic[Made]):
 
         model: type[SpecSettings] = chosen.Settings
         unknown = [key for key in spec.keys if key not in model.model_fields]
+        if unknown and unknown[0] in self.common:
+            raise SettingsError(
+                f"{self.kind} {spec.name!r} does not read the key {unknown[0]!r}: commands accept it in the SPEC of a "
+                f"{self.kind}, but in a run it is a setting of its own"
+            )
         if unknown:
             keys = among(unknown[0], [*model.model_fields, *self.common], "known keys")
             raise SettingsError(f"{self.kind} {spec.name!r} has no key {quote(unknown[0])}{keys}")

@@ -10,12 +10,12 @@ from pydantic import ValidationError
 
 from shadowtime.replayer.api.own import OwnClasses
 from shadowtime.replayer.api.result import Result
-from shadowtime.replayer.arguments import configurations, parse_speedup, parse_wait_bound
+from shadowtime.replayer.arguments import configurations, parse_speedup, parse_wait_bound, require_one_pool
 from shadowtime.replayer.comparison import RunPlan
 from shadowtime.replayer.logs import BUNDLED, Workload, prepare, read_trace, trace_of_frame
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES, JobTraits
-from shadowtime.services.catalogue import REGISTRIES, canonical
+from shadowtime.services.catalogue import REGISTRIES, canonical, configure
 from shadowtime.services.wait_bound import upper_rank
 from shadowtime.shared.accounting import Reading, preset_columns
 from shadowtime.shared.chance import require_seed
@@ -192,6 +192,7 @@ def replay(
         Seed of all random numbers.
     capacity
         Changes of the machine's size: a mapping from times in seconds of the log to the number of processors from then.
+        None for a machine of several pools.
     restartable, moldable
         Whether jobs may be killed and restarted, and whether they may run on other numbers of processors.
     speedup
@@ -237,6 +238,7 @@ def replay(
         except ValidationError as error:
             raise SettingsError(f"capacity: {first_of(error, 'a change')}") from None
         changes = tuple(sorted(changes, key=lambda change: change.time))
+        require_one_pool(workload, changes)
         try:
             plan = RunPlan(label, run_name(workload.name), workload, configuration, mode, bound, seed, changes, traits)
             plan.opened()
@@ -288,7 +290,8 @@ def make(kind: str, spec: str) -> Any:
     kind
         `policy`, `runtime`, `adjustment` or `wait-bound`, as the options of the command line.
     spec
-        Name and keys of the component, such as `easy:forecast=yes`.
+        Name and keys of the component, such as `easy:forecast=yes`. A policy's keys `runtime` and `adjustment` name
+        other components, and do not change the policy.
 
     Raises
     ------
@@ -304,4 +307,4 @@ def make(kind: str, spec: str) -> Any:
     """
     if kind not in REGISTRIES:
         raise SettingsError(f"unknown kind {kind!r}{among(kind, REGISTRIES)}")
-    return REGISTRIES[kind].build(parse(canonical(kind, spec)))
+    return REGISTRIES[kind].build(parse(configure(spec).policy if kind == "policy" else canonical(kind, spec)))

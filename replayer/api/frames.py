@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shadowtime.replayer.comparison import RunRecord
+from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.messages import Decided, Envelope, JobSubmitted, Kill, Start
 from shadowtime.shared.statistics import bounded_slowdown
 
@@ -22,7 +23,7 @@ JOB_COLUMNS = {
     "end_time": "its end",
     "wait": "seconds from its submission to its start",
     "run_time": "seconds that it would run on the processors that it requested; in mode `closed` at most its request",
-    "requested_time": "seconds that it requested",
+    "requested_time": f"seconds that it requested; {MAX_DURATION:,} if it has no limit",
     "processors": "processors that it held",
     "requested_processors": "processors that it requested",
     "bounded_slowdown": "its bounded slowdown (algorithms.md#bounded-slowdown)",

@@ -1,7 +1,7 @@
 """Policies and predictors of a notebook or a script: classes, objects and functions that no distribution provides."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from inspect import Parameter, signature
@@ -14,7 +14,7 @@ from shadowtime.services.scheduler import Output, Policy, Queue, Running, start_
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.kernels import Integers, IntegerTable
 from shadowtime.shared.quoting import quote
-from shadowtime.shared.spec import SpecSettings
+from shadowtime.shared.spec import SpecSettings, is_name
 
 PolicyFunction = Callable[[int, Queue, Running, int], Sequence[int]]
 """A policy as a function of `(now, queue, running, free)`. It returns the rows of the queue to start, in order."""
@@ -61,7 +61,7 @@ class OwnClasses:
         Raises
         ------
         SettingsError
-            If a method is missing, or another of these objects has the same name.
+            If a method is missing, or the name is not that of a SPEC, or is that of another of these objects.
         """
         if isinstance(own, str):
             return own
@@ -76,6 +76,10 @@ class OwnClasses:
                 f"method{'s' if len(lacking) > 1 else ''} {' and '.join(lacking)}; found {quote(repr(own))}"
             )
         made = _configurable(own, classes.base, classes.settings or SpecSettings)
+        if not is_name(made.name):
+            raise SettingsError(
+                f"{kind}: `name` {quote(str(made.name))}: expected a letter, then letters, digits, '-', '_' or '/'"
+            )
         if (kind, made.name) in self._made:
             raise SettingsError(f"{kind} {made.name!r} occurs twice; give each {kind} a unique `name`")
         self._made[kind, made.name] = made
@@ -150,12 +154,15 @@ class FunctionPolicy(Policy):
 
     @classmethod
     def of(cls, function: PolicyFunction) -> "FunctionPolicy":
-        """Return the policy that asks a function, under the name of the function, or else of its class."""
+        """Return the policy that asks a function, named by its `name`, else as the function, else as its class."""
         named = getattr(function, "func", function)  # of a `functools.partial`
         own: Any = type(getattr(named, "__name__", type(named).__name__), (cls,), {})
-        policy: FunctionPolicy = own.__new__(own)
+        policy: Any = own.__new__(own)
         policy.function = function
-        return policy
+        if called := getattr(function, "name", None):
+            policy.name = called
+        made: FunctionPolicy = policy
+        return made
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Output]:
         """Return the starts of the rows that the function returned; raise `SettingsError` if they cannot start."""
@@ -192,6 +199,8 @@ def _rows(name: str, returned: Any, jobs: int) -> Integers:
     Traceback (most recent call last):
     shadowtime.shared.errors.SettingsError: mine: expected rows 0 to 2 of the queue, each once; found [3]
     """
+    if isinstance(returned, Iterable) and not isinstance(returned, Sequence) and not hasattr(returned, "__array__"):
+        returned = list(returned)  # of a generator or a set
     rows = np.atleast_1d(np.asarray(() if returned is None else returned))
     if rows.dtype == np.bool_ and rows.shape == (jobs,):
         rows = np.flatnonzero(rows)

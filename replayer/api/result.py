@@ -1,5 +1,6 @@
 """The result of a replay in the Python interface."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from os import PathLike
@@ -10,12 +11,14 @@ import numpy as np
 from shadowtime.replayer.api.frames import Decisions, SubmissionPredictions, jobs_frame
 from shadowtime.replayer.api.own import OwnClasses
 from shadowtime.replayer.comparison import RunPlan, RunRecord, as_json, carry_out
+from shadowtime.replayer.presentation import numbered
 from shadowtime.replayer.report import PairedDifferences, page, paired
 from shadowtime.services.catalogue import Configuration
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages import Scores
 from shadowtime.shared.output import result_file
+from shadowtime.shared.spec import parse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,21 +93,31 @@ class Result:
     def report(self, path: str | PathLike[str], *others: "Result") -> None:
         """Write a report page on this replay, compared with other replays of the same log.
 
+        Replays of the same policy are named by predictor, adjustment and seed where these differ, else numbered.
+
         Raises
         ------
         OutputError
             If the file cannot be written.
         SettingsError
-            If another replay has no job in common with this one, or a job with another submit time.
+            If another replay has no job in common with this one, a job with another submit time, or another mode.
         """
         for other in others:
             self._require_same_jobs(other)
+            modes = self.record.plan.mode, other.record.plan.mode
+            if modes[0] != modes[1]:
+                raise SettingsError(
+                    f"a report compares replays in one mode, found {modes[0]} and {modes[1]}; the method `compare` has "
+                    "the differences between them"
+                )
         every = (self, *others)
+        plans = _under_different_labels([entry.record.plan for entry in every])
         with ExitStack() as known:
             for entry in every:
                 known.enter_context(entry._own)  # noqa: SLF001 - of another result
-            document = as_json([entry.replayed for entry in every])
-            written = page([document], None, [[entry.record for entry in every]])
+            results = [entry.replayed._replace(plan=plan) for entry, plan in zip(every, plans, strict=True)]
+            records = [entry.record.called(plan.label) for entry, plan in zip(every, plans, strict=True)]
+            written = page([as_json(results)], None, [records])
         with result_file(path) as file:
             file.write(written.encode())
 
@@ -125,3 +138,20 @@ class Result:
                 f"{names} do not have the same jobs: job {job} was submitted at {at} s and at {other_at} s; expected "
                 "replays of the same log"
             )
+
+
+def _under_different_labels(plans: Sequence[RunPlan]) -> list[RunPlan]:
+    """Return the plans, each with a label of its own if jobs start as decided."""
+    labels = []
+    for plan in plans:
+        alike = [_what_may_differ(other) for other in plans if other.label == plan.label]
+        differ = [mine for mine, *others in zip(_what_may_differ(plan), *alike, strict=True) if len({*others}) > 1]
+        name, keys, _ = plan.label.partition(":")
+        labels.append(", ".join([name + "…" * bool(keys), *differ]) if differ else plan.label)
+    named = numbered({str(place): label for place, label in enumerate(labels)}, " ").values()
+    return [plan._replace(label=name) if plan.obeyed else plan for plan, name in zip(plans, named, strict=True)]
+
+
+def _what_may_differ(plan: RunPlan) -> tuple[str, ...]:
+    chosen = plan.configuration
+    return *(parse(spec).name for spec in (chosen.runtime, chosen.adjustment)), f"seed {plan.seed}"

@@ -67,9 +67,11 @@ def sweep(
     ['easy', 'easy:queue=srf', 'easy:queue=saf']
     """
     require_pandas()
-    if isinstance(log, Workload):
+    stated: object = log
+    if stated is not None and not isinstance(stated, str | PathLike):
+        named = f" {stated.name}" if isinstance(stated, Workload) else f" of type {type(stated).__name__}"
         raise SettingsError(
-            f"log {log.name}: a sweep reads its log for each machine size; give the path of the log, or None for the "
+            f"log{named}: a sweep reads its log for each machine size; give the path of the log, or None for the "
             "bundled one"
         )
     from shadowtime.replayer.campaign import HERE, How, replayed

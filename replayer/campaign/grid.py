@@ -96,7 +96,12 @@ class Cell:
         }
         if self.compiled:
             settings["compiled"] = True
-        changes = {"skip": log.skip or None, "put_back": log.put_back, "completed": log.completed}
+        changes = {
+            "skip": log.skip or None,
+            "put_back": log.put_back,
+            "completed": log.completed,
+            "recorded": log.recorded or None,
+        }
         settings |= {name: value for name, value in changes.items() if value is not None}
         if plug_ins := [code for component in self._classes() if (code := code_of(component)) is not None]:
             settings["plug_ins"] = plug_ins

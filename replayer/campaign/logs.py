@@ -7,20 +7,22 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from shadowtime.replayer.arguments import split_size
+from shadowtime.replayer.arguments import read_without_options, report_left_out, split_size
 from shadowtime.replayer.campaign.file import Campaign, LogEntry
 from shadowtime.replayer.logs import (
     BUNDLED,
     FIELDS,
+    Trace,
     Workload,
     of_rows,
     parse_put_back,
     prepare,
     put_back,
-    read_trace,
     sha256_of,
+    size_note,
 )
 from shadowtime.replayer.options import Oversized, Requests, Sizes
+from shadowtime.replayer.simulation import SOURCES
 from shadowtime.shared.accounting import lines_of
 from shadowtime.shared.cli import say
 from shadowtime.shared.errors import TraceError
@@ -54,7 +56,10 @@ COMPLETED = 1
 
 @dataclass(frozen=True)
 class CampaignLog:
-    """A log file and the settings to prepare it. `cluster` is part of the key of seeded random numbers."""
+    """A log file and the settings to prepare it. `cluster` is part of the key of seeded random numbers.
+
+    `recorded` says whether jobs start as logged. Then jobs of an accounting file that never started are kept.
+    """
 
     label: str
     cluster: str
@@ -70,6 +75,7 @@ class CampaignLog:
     load: float = 1.0
     completed: tuple[int, int] | None = None
     skip: int = 0
+    recorded: bool = False
 
 
 def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[CampaignLog]:
@@ -113,6 +119,7 @@ def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) 
         entry.load or campaign.load,
         entry.completed,
         0 if first else entry.skip,
+        not SOURCES[campaign.mode].closed_loop,
     )
 
 
@@ -140,20 +147,36 @@ def workload_of(log: CampaignLog) -> Workload:
 
     Raise `TraceError` if the file cannot be read, its digest differs, or no job is left.
     """
+    return _prepared(log, _trace_of(log))
+
+
+def report_log(log: CampaignLog) -> None:
+    """Report remarks on a log, and its jobs that are left out or cut. Raise `TraceError` as `workload_of` does."""
+    trace = _trace_of(log)
+    note = size_note(trace, log.processors, "LOG@PROCESSORS")
+    report_left_out(_prepared(log, trace), (*trace.notes, note), say)
+
+
+def _trace_of(log: CampaignLog) -> Trace:
     path = Path(log.path)
     if (digest := sha256_of(path)) != log.sha256:
         raise TraceError(
             f"{path} differs from the campaign's file: SHA-256 {digest[:12]}…, expected {log.sha256[:12]}…; "
             "copy that file here"
         )
-    trace = read_trace(path)
+    trace = read_without_options(path)
     if log.put_back is not None:
         trace = put_back(trace, parse_put_back(log.put_back))
     if log.completed is not None:
         status, run_time = (trace.table[:, FIELDS.index(name)] for name in ("status", "run_time"))
         shortest, longest = log.completed
         kept = (status == COMPLETED) & (run_time >= shortest) & (run_time <= longest)
-        trace = replace(trace, table=trace.table[kept])
+        more = {name: column[kept] for name, column in trace.more.items()}
+        trace = replace(trace, table=trace.table[kept], more=more)
+    return trace
+
+
+def _prepared(log: CampaignLog, trace: Trace) -> Workload:
     workload = prepare(
         trace,
         log.processors,
@@ -162,6 +185,7 @@ def workload_of(log: CampaignLog) -> Workload:
         sizes=log.sizes,
         limit=log.jobs,
         load=log.load,
+        recorded=log.recorded,
     )
     return without_first(workload, log.skip)
 

@@ -17,6 +17,7 @@ from shadowtime.replayer.logs import BUNDLED, sha256_of
 from shadowtime.shared.cli import say
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import among, quote
+from shadowtime.shared.spec import CONTENTS
 
 MAX_SIZE = 1_000_000_000
 MAX_NAMED = 10
@@ -25,7 +26,8 @@ MAX_NAMED = 10
 MEASURED = {"elapsed_seconds", "cpu_seconds", "seconds"}
 """Figures that differ between two runs of the same replay."""
 
-OF_HERE = {"shadowtime", "arguments"}
+OF_HERE = {"shadowtime", "arguments", "settings.transport", "settings.speed"}
+"""Fields that tell where and how a replay was carried out."""
 
 PATHS = {"pools"}
 """Options that name a file."""
@@ -53,12 +55,17 @@ def reproduce_result(path: Path, logs: Path) -> None:
         if document["shadowtime"] != __version__:
             say(f"{path}: made by version {document['shadowtime']}; this is {__version__}, which may decide otherwise")
     plans = [_options(path, document, logs) for document in documents]
+    contents = [_files(path, document) for document in documents]
     count = 0
     different: list[str] = []
     with TemporaryDirectory() as folder:
-        for number, (document, options) in enumerate(zip(documents, plans, strict=True)):
+        for number, (document, options, files) in enumerate(zip(documents, plans, contents, strict=True)):
             again = Path(folder) / f"{number}.json"
-            compare_logs(Options(**options, json=again))
+            reset = CONTENTS.set(files)
+            try:
+                compare_logs(Options(**options, json=again))
+            finally:
+                CONTENTS.reset(reset)
             repeated = orjson.loads(again.read_bytes())
             count += sum(1 for _ in _figures(document))
             different += [f"{document['cluster']}: {line}" for line in differences(document, repeated)]
@@ -91,8 +98,9 @@ def _figures(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Yield all figures of a document with their paths, without those that are measured."""
     if isinstance(value, Mapping):
         for key, part in value.items():
-            if key not in MEASURED and not (not name and key in OF_HERE):
-                yield from _figures(part, f"{name}.{key}".removeprefix("."))
+            path = f"{name}.{key}".removeprefix(".")
+            if key not in MEASURED and path not in OF_HERE:
+                yield from _figures(part, path)
     elif isinstance(value, list):
         for place, part in enumerate(value):
             yield from _figures(part, f"{name}.{place}")
@@ -124,6 +132,14 @@ def _read(path: Path) -> list[dict[str, Any]]:
                 f"{expected}; it lacks the fields {', '.join(lacking)}: write it again with this version"
             )
     return documents
+
+
+def _files(path: Path, document: Mapping[str, Any]) -> dict[str, str]:
+    """Return the contents of the files that the SPECs of a document name, by name."""
+    files = document.get("files", {})
+    if not isinstance(files, dict) or not all(isinstance(content, str) for content in files.values()):
+        raise SettingsError(f"{path}: files: expected an object of texts, found {quote(str(files))}")
+    return files
 
 
 def _options(path: Path, document: Mapping[str, Any], logs: Path) -> dict[str, Any]:

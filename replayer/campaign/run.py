@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from shadowtime.replayer.campaign.cell_run import CellResult, Figures, carry_out_cell
 from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell, grid_of
-from shadowtime.replayer.campaign.logs import find_logs
+from shadowtime.replayer.campaign.logs import find_logs, report_log
 from shadowtime.replayer.campaign.tables import LogTable, as_latex, print_tables, tables_of
 from shadowtime.replayer.io import CLOCKS, in_processes, usable_cores
 from shadowtime.replayer.logs import write_columns
@@ -101,13 +101,15 @@ def run_campaign(campaign: Campaign, how: How) -> None:
 
     Raise `ShadowtimeError` if a log is missing, a cell cannot be replayed, or a file cannot be written.
     """
-    done = replayed(campaign, how)
+    done = replayed(campaign, how, report_logs=True)
     write_files(done, how)
     print_tables(done.campaign, done.tables)
 
 
-def replayed(campaign: Campaign, how: How) -> Replayed:
+def replayed(campaign: Campaign, how: How, *, report_logs: bool = False) -> Replayed:
     """Replay the unfinished cells of a campaign, and return all cells with their figures.
+
+    With `report_logs`, first report the jobs that are left out of each log, unless all cells are finished.
 
     Raise `ShadowtimeError` if a log is missing, a cell cannot be replayed, or a file cannot be written.
     """
@@ -123,6 +125,8 @@ def replayed(campaign: Campaign, how: How) -> Replayed:
     rows = {cell: row for cell in cells if (row := store.row(cell)) is not None}
     left = [cell for cell in cells if cell not in rows]
     say(f"{campaign.name}: {len(cells):,} cells, {len(rows):,} of them done before; results in {store.folder}")
+    for log in logs if left and report_logs else ():
+        report_log(log)
     if left:
         with closing(carry_out_all(left)) as results:  # on an error, closing ends all processes
             for cell, outcome in with_cell_progress(results, len(left)):

@@ -32,6 +32,7 @@ from shadowtime.replayer.presentation import (
     predictions_run,
     start_table,
     wait_bound_table,
+    wait_bound_tables,
 )
 from shadowtime.replayer.report import page
 from shadowtime.replayer.simulation import Observer
@@ -178,6 +179,8 @@ def print_tables(
         if any(result.scores.expected_starts for result in results):
             tables.append(expected_table)
         shown: list[RenderableType] = [table(results, exact=exact) for table in tables]
+        if plan.obeyed and plan.bounds_waits:
+            shown[1:1] = wait_bound_tables(results, exact=exact)
         shown += drift_tables(results)
         if predicted:
             shown += predictions_run.tables(predicted[place], exact=exact)

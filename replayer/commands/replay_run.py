@@ -15,6 +15,7 @@ from shadowtime.replayer.arguments import (
     parse_speedup,
     parse_wait_bound,
     read_clusters,
+    require_one_pool,
 )
 from shadowtime.replayer.commands.outputs import Targets, in_parts, print_tables, result_files
 from shadowtime.replayer.commands.replay_options import Options
@@ -38,7 +39,7 @@ from shadowtime.replayer.logs import BUNDLED, require_parquet
 from shadowtime.replayer.presentation import predictions_plan
 from shadowtime.replayer.reading_options import reading_of
 from shadowtime.replayer.simulation import SOURCES, JobTraits
-from shadowtime.services.catalogue import configure
+from shadowtime.services.catalogue import configure, files_of
 from shadowtime.services.scheduler import OBJECTIVES
 from shadowtime.shared.chance import require_seed
 from shadowtime.shared.cli import say, start_logging
@@ -99,6 +100,8 @@ def compare_logs(options: Options) -> None:
         say,
         options.mode,
     )
+    for cluster in clusters:
+        require_one_pool(cluster.workload, changes)
     require_parquet(targets.schedule, targets.results)
     plans = [
         RunPlan(
@@ -153,6 +156,7 @@ def compare_logs(options: Options) -> None:
                     as_json(of, rewritten, scored, baseline),
                     origin_of(log),
                     {**options.arguments, "traces": [log.encode(errors="replace").decode()]},
+                    _files(options),
                     records,
                 )
                 for of, scored, log, records in zip(by_cluster, scores, logs, of_clusters, strict=True)
@@ -182,6 +186,22 @@ def _policies(options: Options) -> list[str]:
     recommended = OBJECTIVES[options.objective]
     known = [configure(policy, *others) for policy in policies]
     return policies if configure(recommended, *others) in known else [*policies, recommended]
+
+
+def _files(options: Options) -> dict[str, str]:
+    """Return the contents of the files that the SPECs name, by name."""
+    specs = {
+        "policy": _policies(options),
+        "runtime": options.runtime,
+        "adjustment": options.adjustment,
+        "wait-bound": options.wait_bound,
+    }
+    return {
+        name: content
+        for option, typed in specs.items()
+        for spec in typed or ()
+        for name, content in files_of(option, spec).items()
+    }
 
 
 def _hinders_predictions(options: Options) -> list[str]:

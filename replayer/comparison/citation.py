@@ -10,6 +10,7 @@ def cited(
     document: Mapping[str, Any],
     origin: Mapping[str, str | None],
     arguments: Mapping[str, Any],
+    files: Mapping[str, str],
     records: Sequence[RunRecord],
 ) -> dict[str, Any]:
     """Return a `--json` document of one log with its origin.
@@ -20,6 +21,8 @@ def cited(
         Version, and digest of the log (`replayer.arguments.origin_of`).
     arguments
         Options of `shadowtime replay` that give the same document, without the files to write.
+    files
+        Contents of the files that SPECs name, by name.
     records
         Records of the runs, in order; none if the runs were not recorded.
     """
@@ -30,6 +33,7 @@ def cited(
     return {
         **origin,
         "arguments": dict(arguments),
+        **({"files": dict(files)} if files else {}),
         **document,
         "policies": [row | digest for row, digest in zip(rows, digests or [{}] * len(rows), strict=False)],
     }

@@ -115,12 +115,28 @@ def forecaster(plan: RunPlan) -> str:
     return plan.label if plan.obeyed else f"{parse(chosen.policy).name}, by {parse(chosen.runtime).name}"
 
 
-def wait_bound_table(results: Sequence[RunResult], *, exact: bool = False, whole: bool = False) -> FittedTable:
+def wait_bound_tables(results: Sequence[RunResult], *, exact: bool = False) -> list[FittedTable]:
+    """Return a table of the wait bounds of each result. Of several, only bounds for the cluster as a whole are shown.
+
+    With `exact`, times are in seconds.
+    """
+    names = short_names(result.plan.label for result in results)
+    return [
+        wait_bound_table([result], exact=exact, whole=len(results) > 1, policy=names[result.plan.label])
+        for result in results
+    ]
+
+
+def wait_bound_table(
+    results: Sequence[RunResult], *, exact: bool = False, whole: bool = False, policy: str | None = None
+) -> FittedTable:
     """Return a table of the wait bounds of the first result, with one row per queue and grouping.
 
-    With `exact`, times are in seconds. With `whole`, only the bounds for the cluster as a whole are shown.
+    With `exact`, times are in seconds. With `whole`, only the bounds for the cluster as a whole are shown. `policy` is
+    a name for the policy that decided the starts; by default that of its SPEC.
     """
     plan = results[0].plan
+    decided = under(plan) if policy is None else f" under {policy}"
     rows = [row for row in wait_bound_rows(results[0]) if row["queue"] == "all" or not whole]
     measure = seconds if exact else times
     keeps = "covered: waits no longer than their bounds"
@@ -142,7 +158,7 @@ def wait_bound_table(results: Sequence[RunResult], *, exact: bool = False, whole
     queues = [str(row["queue"]) for row in rows]
     bound = spelled("wait-bound", plan.wait_bound)
     return FittedTable(
-        f"{plan.cluster}, bounds on the wait{under(plan)}: {bound.short}",
+        f"{plan.cluster}, bounds on the wait{decided}: {bound.short}",
         ({} if whole else {"queue": queues}) | {"grouping": [row["grouping"] for row in rows]},
         [column.unmarked() for column in columns],
         notes=[note] if (note := coverage_shortfall(rows)) else [],

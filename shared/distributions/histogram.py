@@ -106,7 +106,7 @@ def expected_run_time(masses: Floats, elapsed: float, limit: float) -> float | N
     first, last = np.minimum(begin, limit), np.minimum(high, limit)
     span = np.log(high / begin)
     span[span == 0] = 1.0
-    mean = np.where(begin >= limit, limit, ((last - first) + limit * np.log(high / last)) / span)
+    mean = np.where(begin >= limit, limit, ((last - first) + last * np.log(high / last)) / span)
     return float((left * mean).sum() / total)
 
 

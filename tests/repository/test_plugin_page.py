@@ -6,10 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
+from pydantic import BaseModel
 
 import shadowtime
 from shadowtime.shared.accounting import Reading
 from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.messages import RunTimePrediction, WaitBound, WalltimeAdjustment
 
 PAGE = (ROOT / "docs" / "plugins.md").read_text()
 
@@ -46,3 +49,11 @@ def test_the_log_format_reads_its_file_and_leaves_out_a_damaged_row(tmp_path: Pa
     assert rows.column("job_number").tolist() == [1, 3]
     assert np.array_equal(rows.column("limit"), [90, 60])
     assert rows.odd.count == 1
+
+
+@pytest.mark.parametrize("returned", [RunTimePrediction, WalltimeAdjustment, WaitBound])
+def test_the_fields_that_a_plug_in_must_fill_in_are_named(returned: type[BaseModel]) -> None:
+    items = re.split(r"^\* |\n\n", PAGE, flags=re.MULTILINE)
+    (item,) = (item for item in items if re.match(rf"An? \*\w+\* returns .*`{returned.__name__}`", item))
+    for name, field in returned.model_fields.items():
+        assert not field.is_required() or f"`{name}`" in item

@@ -126,5 +126,5 @@ def _delay(
     size, ends = candidate
     walked = walk_over(needed, running, [size])
     times = np.array(sorted(ends), dtype=np.float64)
-    probabilities = np.array([ends[time] for time in times.tolist()])
+    probabilities = np.array([ends[time] for time in times.tolist()], dtype=np.float64)
     return delay_of(walked.times, walked.delays, walked.bounds, 0, times, probabilities)

@@ -8,6 +8,8 @@ import pytest
 
 import shadowtime
 from shadowtime.replayer.api.frames import DECISION_COLUMNS, JOB_COLUMNS
+from shadowtime.replayer.commands.replay_options import Options
+from shadowtime.replayer.commands.replay_run import compare_logs
 from shadowtime.replayer.logs import perturbed
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages import Kill, Reason, Start
@@ -80,6 +82,45 @@ def test_the_page_compares_the_log_as_it_is(tmp_path: Path) -> None:
         compared.relative("best")
 
 
+def test_results_of_one_policy_have_different_names_on_the_page(tmp_path: Path) -> None:
+    """A result was compared with another predictor, another seed, or another size of the machine."""
+    page = tmp_path / "page.html"
+    easy = shadowtime.replay(LOG, "easy")
+    for others, names in (
+        ([shadowtime.replay(LOG, "easy", runtime="last-two")], ["easy, requested", "easy, last-two"]),
+        ([shadowtime.replay(LOG, "easy", seed=3), shadowtime.replay(LOG, "fcfs")], ["easy, seed 0", "easy, seed 3"]),
+        ([shadowtime.replay(LOG, "easy", capacity={5_000: 120})], ["easy 1", "easy 2"]),
+    ):
+        easy.report(page, *others)
+        text = page.read_text()
+        for name in names:
+            assert f"{name} had the lowest" in text or f"{name} (" in text or f"than {name}" in text
+        assert "jobs under easy waited" not in text
+    orders = [shadowtime.replay(LOG, "easy:queue=R", seed=seed) for seed in (1, 2)]
+    orders[0].report(page, orders[1])
+    assert "easy…, seed 1" in page.read_text()
+
+
+def test_a_report_has_one_mode(tmp_path: Path) -> None:
+    """A recorded schedule was not made by the policy under whose name it would be shown."""
+    recorded = shadowtime.replay(shadowtime.read_log(jobs=200, recorded=True), "easy", mode="recorded")
+    for first, other in ((recorded, shadowtime.replay(LOG, "easy")), (shadowtime.replay(LOG, "easy"), recorded)):
+        with pytest.raises(SettingsError, match=r"a report compares replays in one mode, found (closed|recorded) and"):
+            first.report(tmp_path / "page.html", other)
+
+
+def test_the_size_of_a_machine_of_several_pools_does_not_change(tmp_path: Path) -> None:
+    """The first pool alone would get the size that was stated for the machine."""
+    pools, jobs = tmp_path / "pools.toml", tmp_path / "jobs.csv"
+    pools.write_text("".join(f'[[pool]]\nname = "{name}"\nprocessors = 8\npartitions = ["{name}"]\n' for name in "ab"))
+    jobs.write_text("submit,start,end,processors,limit,partition\n0,0,60,8,90,a\n1,1,61,8,90,b\n")
+    log = shadowtime.read_log(jobs, pools=pools)
+    with pytest.raises(SettingsError, match=r"capacity: expected a machine of one pool, .* jobs has 2 pools"):
+        shadowtime.replay(log, "easy", capacity={30: 12})
+    with pytest.raises(SettingsError, match="capacity: expected a machine of one pool"):
+        compare_logs(Options([str(jobs)], pools=pools, capacity=["30:12"]))
+
+
 def test_a_recorded_log_is_read_as_for_a_replay_of_it(tmp_path: Path) -> None:
     """A job that never started is in a recorded replay, not in a closed one."""
     file = tmp_path / "jobs.txt"
@@ -122,6 +163,12 @@ def test_mistakes_are_named(logs: Any, policies: Any, options: dict[str, Any], m
 def test_mistakes_of_a_sweep_are_named(policies: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         shadowtime.sweep(None, policies, **options)
+
+
+@pytest.mark.parametrize(("log", "named"), [(LOG, " bundled"), ({"submit": [0]}, " of type dict"), (5, " of type int")])
+def test_a_sweep_of_no_path_says_what_it_needs(log: Any, named: str) -> None:
+    with pytest.raises(SettingsError, match=rf"log{named}: a sweep reads its log .* give the path of the log"):
+        shadowtime.sweep(log, ["easy"])
 
 
 @pytest.mark.parametrize("trait", ["restartable", "moldable"])

@@ -88,6 +88,27 @@ def test_whatever_can_be_called_is_a_policy(called: Any, name: str) -> None:
     assert getattr(called, "calls", 0) == 0, "each replay has a copy of its own"
 
 
+def test_a_function_may_have_a_name() -> None:
+    """Two of one function, or of one class, are otherwise not told apart."""
+    policies = [partial(in_order), partial(in_order), Callable(), lambda *queues: in_order(*queues)]
+    for number, policy in enumerate(policies):
+        policy.name = f"mine-{number}"  # type: ignore[attr-defined]
+    compared = shadowtime.compare(shadowtime.read_log(jobs=20), policies)
+    assert [draw.policy for draw in compared.draws] == ["mine-0", "mine-1", "mine-2", "mine-3"]
+
+
+@pytest.mark.parametrize("name", ["my policy", "v2.1", "2nd", "wide:1", "a=b", 5])
+def test_a_name_that_no_spec_can_have_is_named(name: Any) -> None:
+    message = f"policy: `name` {str(name)!r}: expected a letter, then letters, digits, '-', '_' or '/'"
+    with pytest.raises(SettingsError, match=message):
+        shadowtime.replay(LOG, type("Named", (InOrder,), {"name": name}))
+
+
+@pytest.mark.parametrize("kind", [set, iter, lambda rows: (row for row in rows)])
+def test_rows_may_be_of_any_iterable(kind: Any) -> None:
+    assert waits(lambda *queues: kind(np.flatnonzero(in_order(*queues)).tolist())) == waits("fcfs")
+
+
 def test_a_function_cannot_change_the_queue() -> None:
     def shortest_first(now: int, queue: Any, running: Any, free: int) -> Any:
         queue.requested_time.sort()
@@ -210,3 +231,12 @@ def test_a_name_that_is_taken_is_refused() -> None:
     with pytest.raises(SettingsError, match="policy 'in-order' occurs twice"):
         own.spec_of("policy", in_order)
     assert "easy" in REGISTRIES["policy"].classes
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [("best", "tuned"), ("cautious:tau=0.1", "probabilistic"), ("easy:runtime=hmm,queue=srf", "easy")],
+)
+def test_a_policy_is_made_of_any_spec_that_a_replay_accepts(spec: str, name: str) -> None:
+    """The recommended policy had "a short name, but a run needs a full SPEC"."""
+    assert shadowtime.make("policy", spec).name == name

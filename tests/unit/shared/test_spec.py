@@ -183,3 +183,11 @@ def test_a_registry_names_the_keys_it_knows(use: str, text: str, complaint: str)
 def test_a_registry_names_what_it_knows(text: str) -> None:
     with pytest.raises(SettingsError, match=f"unknown ball '{parse(text).name}'.* known: bare, crystal"):
         REGISTRY.canonical(parse(text))
+
+
+def test_a_key_that_only_commands_read_is_named() -> None:
+    """The key was called unknown, and itself recommended instead."""
+    registry: Registry[object] = Registry("ball", [Crystal, Bare], common=["light"])
+    message = "ball 'crystal' does not read the key 'light': commands accept it in the SPEC of a ball, but in a run it"
+    with pytest.raises(SettingsError, match=message):
+        registry.build(parse("crystal:light=blue"))

@@ -3,12 +3,17 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from shadowtime.replayer.arguments import Preparation, read_cluster
 from shadowtime.replayer.campaign.file import read_campaign
 from shadowtime.replayer.campaign.grid import grid_of
 from shadowtime.replayer.campaign.logs import find_logs, workload_of
+from shadowtime.replayer.campaign.run import HERE, How, run_campaign
+from shadowtime.replayer.logs import AS_READ
 from shadowtime.replayer.logs.swf import write_swf
 from shadowtime.replayer.synthetic.generator import generate
+from shadowtime.shared.errors import TraceError
 
 FILE = """
 name = "ceilings"
@@ -79,3 +84,63 @@ def test_jobs_left_out_of_the_beginning_make_another_cell(tmp_path: Path) -> Non
     campaign = read_campaign(tmp_path / "ceilings.toml")
     cells = grid_of(campaign, find_logs(campaign, tmp_path))
     assert len({cell.digest for cell in cells}) == len(cells) == 4
+
+
+ACCOUNTING = """JobIDRaw|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|ReqCPUS|AllocCPUS|NNodes|User|Account|Partition
+101|COMPLETED|1795325473|1795325480|1795325540|60|2|4|4|1|u1|acc|batch
+102|FAILED|1795325475|1795325485|1795325495|10|2|4|4|1|u1|acc|batch
+103|CANCELLED by 7|1795325510|None|1795325530|0|60|8|0|1|u2|acc|batch
+104|COMPLETED|1795325573|1795325580|1795325640|60|2|4|4|1|u1|acc|batch
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "mode", "numbers"),
+    [
+        ('"jobs.txt"', "closed", [101, 102, 104]),
+        ('"jobs.txt"', "recorded", [101, 102, 103, 104]),
+        ('{ log = "jobs.txt", completed = [1, 100] }', "closed", [101, 104]),
+    ],
+)
+def test_an_accounting_file_has_the_jobs_of_a_replay(tmp_path: Path, log: str, mode: str, numbers: list[int]) -> None:
+    """A campaign left out cancelled jobs of a recorded log, and failed on a log of completed jobs."""
+    (tmp_path / "jobs.txt").write_text(ACCOUNTING)
+    (tmp_path / "mine.toml").write_text(f'name = "mine"\ntitle = "Mine"\nlogs = [{log}]\nmode = "{mode}"\n')
+    (entry,) = find_logs(read_campaign(tmp_path / "mine.toml"), tmp_path)
+    workload = workload_of(entry)
+    assert workload.columns["job_number"].tolist() == numbers
+    assert {len(column) for column in workload.columns.values()} == {len(numbers)}
+
+
+def test_what_is_left_out_and_assumed_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As by other commands: an assumed machine is so large that few jobs wait."""
+    (tmp_path / "jobs.txt").write_text(ACCOUNTING)
+    (tmp_path / "mine.toml").write_text('name = "mine"\ntitle = "Mine"\nlogs = ["jobs.txt"]\n')
+    how = How(tmp_path / "mine.toml", tmp_path, tmp_path / "results", None, HERE, None, None, None, None)
+    for reported in (1, 0):
+        run_campaign(read_campaign(how.file), how)
+        told = " ".join(capsys.readouterr().err.split())
+        assert told.count("it does not state the size of its machine; 8 processors are assumed") == reported
+        assert told.count("skipped 1 job: 1 never started") == reported
+
+
+@pytest.mark.parametrize(
+    ("header", "advice"),
+    [
+        ("queued_at,start,end,processors,limit", "submit=COLUMN"),
+        ("submit,start,end,processors,limit", "limit=limit:min"),
+    ],
+)
+def test_an_option_that_a_command_lacks_is_not_advised(tmp_path: Path, header: str, advice: str) -> None:
+    """A campaign, a sweep and others advised --columns, which they do not have."""
+    rows = [f"{number},{number},{number + 900},4,15" for number in range(20)]
+    (tmp_path / "jobs.csv").write_text("\n".join([header, *rows]) + "\n")
+    (tmp_path / "mine.toml").write_text('name = "mine"\ntitle = "Mine"\nlogs = ["jobs.csv"]\n')
+    (log,) = find_logs(read_campaign(tmp_path / "mine.toml"), tmp_path)
+    message = f"{advice}.*; this command has no such option: `shadowtime convert` has it, and writes a log to use here"
+    with pytest.raises(TraceError, match=message):
+        workload_of(log)
+    with pytest.raises(TraceError, match=message):
+        read_cluster(str(tmp_path / "jobs.csv"), Preparation(), print, "closed")
+    with pytest.raises(TraceError, match=f"{advice}(?!.*this command)"):
+        read_cluster(str(tmp_path / "jobs.csv"), Preparation(reading=AS_READ), print, "closed")

@@ -77,3 +77,22 @@ def test_what_a_user_submits_stays_in_order() -> None:
     for user in set(crowd.columns["user_id"].tolist()):
         there, here = (each.columns["job_number"][each.columns["user_id"] == user].tolist() for each in (crowd, copy))
         assert here == there
+
+
+def test_other_instants_of_a_job_are_moved_with_its_submission() -> None:
+    """A job was withdrawn, or changed its size, as long after its submission as in the log."""
+    log = generated(100)
+    submitted, numbers = log.columns["submit_time"] + 1000, log.columns["job_number"]
+    where = {"submit_time": submitted, "left_time": np.where(numbers % 2, submitted + 90, -1)}
+    columns = {**log.columns, **where, "handed_in": submitted - 300}
+    changes = np.array([[7, 3, 999], [submitted[numbers == 7][0] + 50, submitted[numbers == 3][0] + 40, 5], [2, 4, 1]])
+    copy = perturbed(replace(log, columns=columns, resized=changes), 1)
+    moved, of_copy = copy.columns["submit_time"], copy.columns["job_number"]
+    assert (copy.columns["left_time"] == np.where(of_copy % 2, moved + 90, -1)).all()
+    assert (copy.columns["handed_in"] == moved - 300).all()
+    assert copy.resized is not None
+    assert copy.resized.tolist() == [
+        [7, 3],
+        [moved[of_copy == 7][0] + 50, moved[of_copy == 3][0] + 40],
+        [2, 4],
+    ]

@@ -94,6 +94,34 @@ def test_a_log_elsewhere_is_taken_by_its_digest(made: tuple[Path, Path], tmp_pat
         reproduce_result(moved, tmp_path)
 
 
+def test_files_that_specs_name_are_in_the_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever has the one file that a paper cites has no file of templates."""
+    result, templates, site = tmp_path / "result.json", tmp_path / "own.templates", tmp_path / "site.toml"
+    templates.write_text("mean(key=user,history=4)\nmean\n")
+    site.write_text("weight_age = 1000\n")
+    policies = [f"easy-sjbf:runtime=templates(set={templates})", f"slurm:site={site}"]
+    compare_logs(Options(policy=policies, jobs=80, json=result))
+    assert document(result)["files"] == {
+        str(templates): "mean(key=user,history=4);mean",
+        str(site): "(weight_age=1000)",
+    }
+    templates.write_text("mean(key=executable)\n")
+    site.unlink()
+    reproduce_result(result, Path())
+    assert "reproduced: all " in capsys.readouterr().err
+    with pytest.raises(SettingsError, match=r"site .*cannot be read"):
+        compare_logs(Options(policy=policies, jobs=80))
+    result.write_bytes(orjson.dumps(document(result) | {"files": 5}))
+    with pytest.raises(SettingsError, match="files: expected an object of texts, found '5'"):
+        reproduce_result(result, Path())
+
+
+def test_the_speed_of_a_replay_is_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compare_logs(Options(policy=["easy"], jobs=20, speed="1000000000", json=tmp_path / "fast.json"))
+    reproduce_result(tmp_path / "fast.json", Path())
+    assert "reproduced: all " in capsys.readouterr().err
+
+
 def test_a_figure_that_differs_is_named(
     made: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

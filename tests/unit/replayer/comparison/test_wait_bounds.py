@@ -214,6 +214,12 @@ def test_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     assert json.loads(replay(monkeypatch, capsys, log, "--json", "-"))["wait_bounds"] == []
     closed = json.loads(replay(monkeypatch, capsys, log, "--wait-bound", "longest", "--json", "-"))
     assert briefly(closed["wait_bounds"])[0] == ("all", "plain", 3, 1, 1)
+    assert "bounds on the wait under easy: longest" in replay(monkeypatch, capsys, log, "--wait-bound", "longest")
+    several = ["--policy", "easy:queue=srf,threshold=900", "--policy", "easy:queue=srf,threshold=90"]
+    printed = replay(monkeypatch, capsys, log, *several, "--wait-bound", "longest")
+    for name in ("easy…1", "easy…2"):
+        assert f"bounds on the wait under {name}: longest" in printed
+    assert "bounds on" not in replay(monkeypatch, capsys, log)
 
 
 @pytest.mark.parametrize(

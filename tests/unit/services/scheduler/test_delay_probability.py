@@ -30,6 +30,13 @@ def random_case(chance: np.random.Generator, jobs: int, times: int) -> Case:
     return needed, running, job(int(chance.integers(1, 9)), int(chance.integers(1, 4)))
 
 
+def test_a_certain_end_has_the_probability_1() -> None:
+    """A whole number raised an error of the compiler."""
+    running = [(2, {10: 1})]
+    assert [delay_probability(2, running, (1, {end: 1})) for end in (5, 10, 15)] == [0, 0, 1]
+    assert delay_bound(2, running, (1, {15: 1})) == 1
+
+
 @pytest.mark.parametrize("times", [4, 1000])
 def test_equals_enumeration(times: int) -> None:
     """1,200 instances with shared instants and 1,200 without, up to 7 running jobs."""

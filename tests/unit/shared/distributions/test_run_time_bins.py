@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from shadowtime.shared.distributions.histogram import BINS, EDGES, bin_of, mean_run_time
+from shadowtime.shared.distributions.histogram import BINS, EDGES, bin_of, expected_run_time, mean_run_time
 from shadowtime.shared.distributions.outcomes import total_of
 from shadowtime.shared.messages.base import MAX_DURATION
 from shadowtime.shared.messages.predictions import RunTimePrediction, published
@@ -31,6 +31,18 @@ def test_mean_equals_that_of_a_sample(limit: float) -> None:
     bins = generator.choice(14, p=masses / masses.sum(), size=400_000)
     sample = np.exp(generator.uniform(np.log(EDGES[bins]), np.log(EDGES[bins + 1])))
     assert mean_run_time(masses, limit) == pytest.approx(np.minimum(sample, limit).mean(), rel=0.01)
+
+
+@pytest.mark.parametrize("limit", [2000.0, 5000.0, math.inf])
+@pytest.mark.parametrize("elapsed", [0.0, 3.0, 700.0])
+def test_mean_after_some_time_equals_that_of_a_sample(elapsed: float, limit: float) -> None:
+    """Without a limit, the mean was not a number."""
+    generator = np.random.default_rng(1)
+    masses = np.concatenate(([0.0], generator.dirichlet(np.ones(13))))
+    bins = generator.choice(len(masses), size=400_000, p=masses)
+    run_times = np.exp(generator.uniform(np.log(EDGES[bins]), np.log(EDGES[bins + 1])))
+    left = np.minimum(run_times[run_times > elapsed], limit)
+    assert expected_run_time(masses, elapsed, limit) == pytest.approx(left.mean(), rel=0.01)
 
 
 def test_a_prediction_is_rounded_cut_and_within_the_request() -> None:
