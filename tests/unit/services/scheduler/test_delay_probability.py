@@ -32,7 +32,7 @@ def random_case(chance: np.random.Generator, jobs: int, times: int) -> Case:
 
 def test_a_certain_end_has_the_probability_1() -> None:
     """A whole number raised an error of the compiler."""
-    running = [(2, {10: 1})]
+    running: list[tuple[int, dict[float, float]]] = [(2, {10: 1})]
     assert [delay_probability(2, running, (1, {end: 1})) for end in (5, 10, 15)] == [0, 0, 1]
     assert delay_bound(2, running, (1, {15: 1})) == 1
 
