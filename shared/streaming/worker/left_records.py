@@ -1,8 +1,9 @@
 """The records of runs that wait in the log of a partition, not in memory; what a worker stores of them."""
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 import orjson
@@ -189,6 +190,8 @@ class LogReading(NamedTuple):
     limit: int
     limit_of_all: int
     """The maximum numbers of records that are taken: of each other run, and of all runs."""
+    most_left: float = inf
+    """Of other runs, only those with at most so many left records are read."""
 
 
 class LeftReader:
@@ -198,14 +201,18 @@ class LeftReader:
         part = left.next_part(reading.key)
         self._left, self._key = left, reading.key
         self._partition, self._start = part.partition, part.first
-        self._remaining: defaultdict[bytes, int] = defaultdict(lambda: reading.limit)
-        self._remaining[reading.key] = max(reading.limit, reading.own)
+        self._limit, self._most_left = reading.limit, reading.most_left
+        self._remaining = {reading.key: max(reading.limit, reading.own)}
         self._remaining_of_all = reading.limit_of_all
         self._due = reading.own
 
     def epoch_of(self, key: bytes, offset: int) -> int | None:
         """Take a record if it may be taken, and return the number of its stretch; else return None."""
-        if not self._remaining[key] or key not in self._left:
+        if key not in self._left:
+            return None
+        if key not in self._remaining:
+            self._remaining[key] = self._limit if self._left.count(key) <= self._most_left else 0
+        if not self._remaining[key]:
             return None
         part = self._left.next_part(key)
         if not part.spans(self._partition, offset):

@@ -90,9 +90,10 @@ def most_waiting(turns: FairQueue[Received]) -> int:
 def next_reading(left: LeftRecords, turns: FairQueue[Received], *, short_first: bool = True) -> LogReading | None:
     """Return the next reading of left records, in O(runs with left records); None if nothing is to be read now.
 
-    The log is read in large parts, so few readings take many records. While half of the queue is used, only runs with
-    few waiting records are read. If more is used, only runs without any are read, and one record of each other run. So
-    there is room for new records.
+    The log is read in large parts, so few readings take many records. One for a run with a short backlog takes records
+    of all such runs on the way: after a restart there may be hundreds, and live ones among them. While half of the
+    queue is used, only runs with few waiting records are read. If more is used, only runs without any are read, and
+    one record of each other run. So there is room for new records.
 
     Parameters
     ----------
@@ -109,7 +110,9 @@ def next_reading(left: LeftRecords, turns: FairQueue[Received], *, short_first: 
 def _of_short_backlog(left: LeftRecords, turns: FairQueue[Received]) -> LogReading | None:
     few = WAITING_EACH[1]
     short = [run for run in left.keys if turns.count(run) <= few // 2 and left.count(run) <= SHORT_BACKLOG]
-    return LogReading(min(short, key=turns.count), few, few, few) if short else None
+    if not short:
+        return None
+    return LogReading(min(short, key=turns.count), few, few, few if turns.full else READ_AGAIN, SHORT_BACKLOG)
 
 
 def _of_any_backlog(left: LeftRecords, turns: FairQueue[Received]) -> LogReading | None:

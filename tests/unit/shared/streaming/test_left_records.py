@@ -74,6 +74,17 @@ def test_left_records_are_those_of_a_list(steps: list[tuple[str, bytes, int]]) -
             assert left.is_behind(key, max(at for whose, _, at in twin if whose == key) + 1)
 
 
+def test_a_reading_for_short_backlogs_takes_all_of_them_and_no_others() -> None:
+    left = LeftRecords()
+    keys = [b"live", b"other", b"long"] * 3 + [b"long"] * 9
+    for offset, key in enumerate(keys):
+        left.add(key, 0, 7, offset)
+    reader = LeftReader(left, LogReading(b"live", 20, 20, 1_000, most_left=3))
+    assert [at for at, key in enumerate(keys) if reader.epoch_of(key, at)] == [0, 1, 3, 4, 6, 7]
+    assert reader.enough
+    assert left.keys == [b"long"]
+
+
 def test_a_part_whose_records_kafka_no_longer_has_is_done() -> None:
     left = LeftRecords()
     for offset in (3, 4, 9):
@@ -398,7 +409,7 @@ def test_the_log_is_read_again_in_large_parts() -> None:
     assert next_reading(left, turns) is None
     leave(b"none waits", SHORT_BACKLOG + 1)
     leave(b"a short one", 1)
-    assert next_reading(left, turns) == LogReading(b"a short one", few, few, few)
+    assert next_reading(left, turns) == LogReading(b"a short one", few, few, READ_AGAIN, SHORT_BACKLOG)
     assert next_reading(left, turns, short_first=False) == LogReading(b"none waits", few, few, READ_AGAIN)
     left.read(b"a short one", 1, 1)
     put(b"busy", WAITING // 8)
@@ -406,8 +417,10 @@ def test_the_log_is_read_again_in_large_parts() -> None:
     put(b"busy", 3 * WAITING // 8)
     assert next_reading(left, turns) is None  # the queue is full
     leave(b"short", SHORT_BACKLOG)
-    assert next_reading(left, turns) == LogReading(b"short", few, few, few)
-    assert next_reading(left, turns, short_first=False) == LogReading(b"short", few, few, few)  # no other can be read
+    assert next_reading(left, turns) == LogReading(b"short", few, few, few, SHORT_BACKLOG)
+    assert next_reading(left, turns, short_first=False) == LogReading(
+        b"short", few, few, few, SHORT_BACKLOG
+    )  # no other can be read
     put(b"short", few // 2 + 1)
     assert next_reading(left, turns) is None
 
