@@ -74,7 +74,7 @@ class Story:
     __slots__ = (
         *("_expected", "_histogram", "_until", "adjusted", "adjustment", "advised", "awaited", "bounds", "ended"),
         *("forecast", "forecast_reason", "job", "notes", "overtaken", "overtaken_by", "ranges", "run_time", "started"),
-        *("submitted", "suspended", "times_weighed", "predicted", "weighed", "withdrawn", "lost"),
+        *("submitted", "suspended", "times_weighed", "predicted", "unlimited", "weighed", "withdrawn", "lost"),
     )
 
     def __init__(self, envelope: Envelope, job: JobSubmitted) -> None:

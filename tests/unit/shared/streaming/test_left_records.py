@@ -22,7 +22,6 @@ from shadowtime.shared.streaming.worker.loop import (
     READ_AGAIN,
     READ_BACK,
     SHORT_BACKLOG,
-    STORE_SECONDS,
     STORED_FROM,
     WAITING,
     WAITING_EACH,
@@ -271,7 +270,7 @@ def test_the_unhandled_records_are_stored_if_many_lie_behind_them() -> None:
     consumer.at += 1
     asyncio.run(loop._store_unhandled(cast("Any", loop.worker)))  # noqa: SLF001
     assert not stored  # not twice in two seconds
-    loop._store_due -= STORE_SECONDS  # noqa: SLF001
+    loop._store_due = 0.0  # noqa: SLF001
     asyncio.run(loop._store_unhandled(cast("Any", loop.worker)))  # noqa: SLF001
     assert stored == [Unhandled("log/0", consumer.at, {b"kth": LeftSpan(0, consumer.at - 1, consumer.at)})]
 
