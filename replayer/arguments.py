@@ -215,13 +215,14 @@ def parse_changes(texts: Iterable[str]) -> tuple[CapacityChanged, ...]:
     return tuple(sorted(map(parse_capacity, texts), key=lambda change: change.time))
 
 
-def require_one_pool(workload: Workload, changes: Sequence[CapacityChanged]) -> None:
+def require_one_pool(workloads: Iterable[Workload], changes: Sequence[CapacityChanged]) -> None:
     """Raise `SettingsError` if changes of the machine's size are given for a machine of several pools."""
-    if changes and len(workload.pools or ()) > 1:
-        raise SettingsError(
-            f"capacity: expected a machine of one pool, because a change does not name its pool; {workload.name} has "
-            f"{len(workload.pools or ())} pools; leave the changes out"
-        )
+    for workload in workloads:
+        if changes and len(workload.pools or ()) > 1:
+            raise SettingsError(
+                "capacity: expected a machine of one pool, because a change does not name its pool; "
+                f"{workload.name} has {len(workload.pools or ())} pools; leave the changes out"
+            )
 
 
 def parse_pace(text: str, sleep: Callable[[float], None]) -> Pace | None:

@@ -238,7 +238,7 @@ def replay(
         except ValidationError as error:
             raise SettingsError(f"capacity: {first_of(error, 'a change')}") from None
         changes = tuple(sorted(changes, key=lambda change: change.time))
-        require_one_pool(workload, changes)
+        require_one_pool([workload], changes)
         try:
             plan = RunPlan(label, run_name(workload.name), workload, configuration, mode, bound, seed, changes, traits)
             plan.opened()

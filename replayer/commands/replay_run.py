@@ -1,10 +1,10 @@
 """The steps of a comparison: read logs, plan runs, replay, write files, print tables."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shadowtime.replayer.arguments import (
     Preparation,
@@ -22,6 +22,7 @@ from shadowtime.replayer.commands.replay_options import Options
 from shadowtime.replayer.comparison import (
     Observers,
     RunPlan,
+    RunRecord,
     RunResult,
     as_json,
     baseline_of,
@@ -100,8 +101,7 @@ def compare_logs(options: Options) -> None:
         say,
         options.mode,
     )
-    for cluster in clusters:
-        require_one_pool(cluster.workload, changes)
+    require_one_pool([cluster.workload for cluster in clusters], changes)
     require_parquet(targets.schedule, targets.results)
     plans = [
         RunPlan(
@@ -139,28 +139,11 @@ def compare_logs(options: Options) -> None:
         results = with_progress([*plans, *telling_plans], observers, carry_out_all, exact=pace is not None)
         results, predicted = results[: len(plans)], results[len(plans) :]
         by_cluster = in_parts(results, len(clusters))
-        rewritten = {
-            "requests": options.requests,
-            "sizes": options.sizes,
-            "filter": options.filter_,
-            "load": f"{options.load:g}",
-            "transport": options.transport,
-            "speed": options.speed,
-        }
         documents = []
         scores: Sequence[RunResult | None] = predicted or [None] * len(clusters)
         if targets.json or targets.report:  # only these two need documents, with the digest of each log
             of_clusters = in_parts(files.records, len(clusters)) if files.records else [[]] * len(clusters)
-            documents = [
-                cited(
-                    as_json(of, rewritten, scored, baseline),
-                    origin_of(log),
-                    {**options.arguments, "traces": [log.encode(errors="replace").decode()]},
-                    _files(options),
-                    records,
-                )
-                for of, scored, log, records in zip(by_cluster, scores, logs, of_clusters, strict=True)
-            ]
+            documents = _documents(options, baseline, zip(by_cluster, scores, logs, of_clusters, strict=True))
         files.write(documents, results)
 
     if not targets.take_standard_output:
@@ -186,6 +169,33 @@ def _policies(options: Options) -> list[str]:
     recommended = OBJECTIVES[options.objective]
     known = [configure(policy, *others) for policy in policies]
     return policies if configure(recommended, *others) in known else [*policies, recommended]
+
+
+def _documents(
+    options: Options,
+    baseline: str | None,
+    clusters: Iterable[tuple[Sequence[RunResult], RunResult | None, str, Sequence[RunRecord]]],
+) -> list[dict[str, Any]]:
+    """Return the document of each cluster, from its results, its scored predictions, its log and its records."""
+    rewritten = {
+        "requests": options.requests,
+        "sizes": options.sizes,
+        "filter": options.filter_,
+        "load": f"{options.load:g}",
+        "transport": options.transport,
+        "speed": options.speed,
+    }
+    contents = _files(options)
+    return [
+        cited(
+            as_json(results, rewritten, scored, baseline),
+            origin_of(log),
+            {**options.arguments, "traces": [log.encode(errors="replace").decode()]},
+            contents,
+            records,
+        )
+        for results, scored, log, records in clusters
+    ]
 
 
 def _files(options: Options) -> dict[str, str]:

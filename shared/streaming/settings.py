@@ -1,5 +1,6 @@
 """Settings of everything that talks to Kafka or Redis, from the environment or from flags; one model for all."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -194,8 +195,7 @@ def read_settings(flags: list[str] | None = None, role: str | None = None) -> Se
     defaults = OWN.get(role or "", {}) | ({} if path is None else read_file(path))
     if not defaults:
         return _made(flags, {})
-    if unknown := sorted(defaults.keys() - Settings.model_fields.keys()):
-        raise SettingsError(f"{path}: unknown setting {unknown[0]}{among(unknown[0], sorted(Settings.model_fields))}")
+    _require_known(path, defaults, Settings.model_fields)
     options = _made(flags, {})
     values = applicable_settings(defaults, {name: getattr(options, name) for name in options.model_fields_set})
     return _made(flags, values)
@@ -214,9 +214,13 @@ def settings_of_other_kafka(servers: str, path: Path | None) -> Settings:
         if name.startswith("kafka_") and name != "kafka_bootstrap"
     }
     stated = {} if path is None else read_kafka_file(path)
-    if unknown := sorted(stated.keys() - own.keys()):
-        raise SettingsError(f"{path}: unknown setting {unknown[0]}{among(unknown[0], sorted(own))}")
+    _require_known(path, stated, own)
     return _made(None, own | stated | {"kafka_bootstrap": servers})
+
+
+def _require_known(path: Path | None, stated: Collection[str], known: Collection[str]) -> None:
+    if unknown := sorted(set(stated) - set(known)):
+        raise SettingsError(f"{path}: unknown setting {unknown[0]}{among(unknown[0], sorted(known))}")
 
 
 def _made(flags: list[str] | None, values: dict[str, Any]) -> Settings:

@@ -40,6 +40,7 @@ MAX_ENDED = 5_000
 """The number of ended jobs of a run that are remembered: the last ones."""
 
 MAX_OWNERS = 100_000
+"""The number of users whose accounts are remembered."""
 
 DECISIONS = 40
 
@@ -61,7 +62,7 @@ class Stories(StageHandler):
         self.ended: dict[int, Story] = {}
         self.of_user: dict[int, dict[int, None]] = {}
         self.accounts: dict[int, set[int]] = {}
-        """The accounts in which each user has had jobs, also jobs that are forgotten; for `MAX_OWNERS` users."""
+        """The accounts in which each user has had jobs, also jobs that are forgotten."""
         self.picture = Picture(opened.time, opened.processors)
         self.decisions: deque[tuple[int, int, Sentence]] = deque(maxlen=DECISIONS)
         self.decided = 0

@@ -95,7 +95,7 @@ def test_a_log_elsewhere_is_taken_by_its_digest(made: tuple[Path, Path], tmp_pat
 
 
 def test_files_that_specs_name_are_in_the_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever has the one file that a paper cites has no file of templates."""
+    """A reader of a paper has the one file that it cites, and no file of templates."""
     result, templates, site = tmp_path / "result.json", tmp_path / "own.templates", tmp_path / "site.toml"
     templates.write_text("mean(key=user,history=4)\nmean\n")
     site.write_text("weight_age = 1000\n")

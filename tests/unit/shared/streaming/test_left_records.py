@@ -73,11 +73,17 @@ def test_left_records_are_those_of_a_list(steps: list[tuple[str, bytes, int]]) -
             assert left.is_behind(key, max(at for whose, _, at in twin if whose == key) + 1)
 
 
-def test_a_reading_for_short_backlogs_takes_all_of_them_and_no_others() -> None:
+def all_left(keys: list[bytes]) -> LeftRecords:
+    """Return the records of these keys, all of stretch 7, as left in partition 0 from offset 0 on."""
     left = LeftRecords()
-    keys = [b"live", b"other", b"long"] * 3 + [b"long"] * 9
     for offset, key in enumerate(keys):
         left.add(key, 0, 7, offset)
+    return left
+
+
+def test_a_reading_for_short_backlogs_takes_all_of_them_and_no_others() -> None:
+    keys = [b"live", b"other", b"long"] * 3 + [b"long"] * 9
+    left = all_left(keys)
     reader = LeftReader(left, LogReading(b"live", 20, 20, 1_000, most_left=3))
     assert [at for at, key in enumerate(keys) if reader.epoch_of(key, at)] == [0, 1, 3, 4, 6, 7]
     assert reader.enough
@@ -95,9 +101,7 @@ def test_a_part_whose_records_kafka_no_longer_has_is_done() -> None:
 
 @given(st.lists(st.sampled_from([b"a", b"b", b"c"]), min_size=1, max_size=60), st.integers(1, 6), st.integers(1, 20))
 def test_readings_take_the_records_of_each_run_in_order_and_none_twice(keys: list[bytes], most: int, all_: int) -> None:
-    left = LeftRecords()
-    for offset, key in enumerate(keys):
-        left.add(key, 0, 7, offset)
+    left = all_left(keys)
     taken: dict[bytes, list[int]] = {key: [] for key in keys}
     for _ in range(len(keys)):
         if not left:
@@ -119,9 +123,7 @@ def test_readings_take_the_records_of_each_run_in_order_and_none_twice(keys: lis
 
 @given(st.lists(st.sampled_from([b"a", b"b", b"c"]), min_size=1, max_size=60), st.integers(1, 6), st.integers(1, 9))
 def test_a_reading_that_was_ended_goes_on_where_it_was(keys: list[bytes], most: int, patience: int) -> None:
-    left = LeftRecords()
-    for offset, key in enumerate(keys):
-        left.add(key, 0, 7, offset)
+    left = all_left(keys)
     taken: dict[bytes, list[int]] = {key: [] for key in keys}
     while left:
         chosen = left.keys[0]
