@@ -1,4 +1,4 @@
-"""Alert rules: coverage out of its band, drift, processes that fall behind or do not answer, unusable messages."""
+"""Alert rules: coverage out of its band, drift, processes or clusters that do not answer, unusable messages."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -109,6 +109,29 @@ ALERTS = (
         "Stage {{ $labels.stage }} put messages on topic dead-letters; their headers state the reasons.",
         "health",
         "Dead letters",
+    ),
+    Alert(
+        "shadowtime-follower",
+        "A cluster is not followed",
+        f"max by (followed) ({names.FOLLOW_BEHIND.name} > bool 600) "
+        f"or count by (followed) (last_over_time({names.FOLLOW_BEHIND.name}[1d]))",
+        0.0,
+        "2m",
+        "The log of cluster {{ $labels.followed }} is 10 minutes behind it or more, or its follower has been gone for "
+        "less than a day. What waits and runs there is unknown.",
+        "health",
+        "Followed clusters",
+    ),
+    Alert(
+        "shadowtime-contradiction",
+        "A cluster contradicts itself",
+        f"max by (followed) ({names.FOLLOW_CONTRADICTED.name})",
+        0.0,
+        "2m",
+        "Two answers of cluster {{ $labels.followed }} contradict each other, so its follower reports no end of a job. "
+        "Often the follower has lost the right to see all jobs.",
+        "health",
+        "Doubted by followers",
     ),
 )
 

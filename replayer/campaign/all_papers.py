@@ -22,7 +22,7 @@ from shadowtime.shared.formatting import duration
 from shadowtime.shared.output import require_places, result_file
 
 RESULTS = Path("reproduced")
-"""Default folder of the results. It has one folder for each campaign."""
+"""Default folder of the results. It has the cells of all campaigns, and one folder for each campaign."""
 
 
 class Agreement(NamedTuple):
@@ -69,7 +69,8 @@ def reproduce_all(campaigns: Mapping[str, Path], how: How) -> None:
     missing: dict[str, str] = {}
     for name, path in campaigns.items():
         try:
-            done.append(replayed(read_campaign(path), replace(how, file=path, out=folder / name, report=None)))
+            of_one = replace(how, file=path, out=folder / name, shared=folder, report=None)
+            done.append(replayed(read_campaign(path), of_one))
         except TraceError as error:
             missing[name] = str(error)
     if not done:

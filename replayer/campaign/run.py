@@ -64,7 +64,8 @@ class How:
     """Options of a campaign run: its file, the folder of its logs, the place of execution and the output files.
 
     `out` is the folder of the results. `on` and `workers` are the place of execution and its number of processes.
-    `first` limits the jobs of each log. None means the default, or no such file.
+    `first` limits the jobs of each log. `shared` is the folder of the finished cells, if several campaigns share them.
+    None means the default, or no such file.
     """
 
     file: Path
@@ -76,6 +77,7 @@ class How:
     report: Path | None
     csv: Path | None
     latex: Path | None
+    shared: Path | None = None
 
 
 class Replayed(NamedTuple):
@@ -121,7 +123,7 @@ def replayed(campaign: Campaign, how: How, *, report_logs: bool = False) -> Repl
     from shadowtime.replayer.campaign.store import MEASURED, Store  # imported late, to report missing logs first
 
     carry_out_all = _place(how)
-    store = Store(how.out or Path(f"{campaign.name}-results"))
+    store = Store(how.out or Path(f"{campaign.name}-results"), how.shared)
     rows = {cell: row for cell in cells if (row := store.row(cell)) is not None}
     left = [cell for cell in cells if cell not in rows]
     say(f"{campaign.name}: {len(cells):,} cells, {len(rows):,} of them done before; results in {store.folder}")

@@ -29,17 +29,20 @@ class Store:
     ----------
     folder
         Created if it does not exist.
+    shared
+        The folder of the files of cells, if several campaigns share them; by default `folder`. Created, too.
 
-    Raise `OutputError` if the folder cannot be created.
+    Raise `OutputError` if a folder cannot be created.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, shared: Path | None = None) -> None:
         self.folder = folder
+        self._shared = shared or folder
         try:
-            for part in ("cells", "jobs"):
-                (folder / part).mkdir(parents=True, exist_ok=True)
+            for part in (folder, self._shared / "cells", self._shared / "jobs"):
+                part.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise OutputError(f"{folder}: cannot be created: {error.strerror}") from None
+            raise OutputError(f"{part}: cannot be created: {error.strerror}") from None
 
     def keep(self, cell: Cell, outcome: CellResult) -> None:
         """Write the result of a cell. The row is written last: it marks the cell as done."""
@@ -78,10 +81,10 @@ class Store:
         return path
 
     def _row(self, cell: Cell) -> Path:
-        return self.folder / "cells" / f"{cell.digest}.parquet"
+        return self._shared / "cells" / f"{cell.digest}.parquet"
 
     def _jobs(self, cell: Cell) -> Path:
-        return self.folder / "jobs" / f"{cell.digest}.parquet"
+        return self._shared / "jobs" / f"{cell.digest}.parquet"
 
     def _write_of(self, cell: Cell, path: Path, columns: Mapping[str, Any]) -> None:
         table = pa.table(dict(columns))

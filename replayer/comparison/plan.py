@@ -82,7 +82,7 @@ class RunPlan(NamedTuple):
             adjustment=self.configuration.adjustment,
             wait_bound=self.wait_bound,
             seed=self.seed,
-            unix_start=self.workload.unix_start_time or YEAR_2000,
+            unix_start=YEAR_2000 if (start := self.workload.unix_start_time) is None else start,
             sample_every=self.sample_every,
             name=run_name(self.label),
             experiment=self.experiment,

@@ -137,7 +137,9 @@ def read_in_pieces(
     skipped: Counter[str] = Counter()
     jobs = lines = aligned = longer = 0
     odd = OddRows()
+    start: int | None = None
     for piece, block in read(odd=odd):
+        start = start if lines else block.unix_start_time
         jobs, aligned, longer = jobs + len(block), aligned + block.aligned, longer + piece.longer
         lines += len(piece.table)
         skipped.update(block.skipped)
@@ -150,7 +152,7 @@ def read_in_pieces(
         NotWhole(block.name),
         dict(skipped),
         aligned,
-        block.unix_start_time,
+        start,
         jobs=jobs,
         read=partial(_blocks, read),
     )

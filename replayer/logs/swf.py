@@ -5,6 +5,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -92,7 +93,11 @@ def read_swf(path: str | os.PathLike[str], *, lenient: bool = False) -> Trace:
     left_out = {UNREADABLE: (odd.count, odd.quoted)} if odd.count else {}
     notes = (odd.note(len(table)), *notes) if odd.count else notes
     order = np.lexsort((table[:, FIELDS.index("job_number")], table[:, FIELDS.index("submit_time")]))
-    return Trace(trace_name(path), header, table[order], notes, left_out=left_out)
+    trace = Trace(trace_name(path), header, table[order], notes, left_out=left_out)
+    if trace.unix_start_time == 0 and header.get("UnixStartTime", "").strip("0"):
+        dated = "submissions are Unix times, so the UnixStartTime of the header does not count"
+        return replace(trace, notes=(*notes, dated))
+    return trace
 
 
 class SwfBlock(NamedTuple):

@@ -53,7 +53,14 @@ ROUND_SECONDS = 1_200.0
 """Seconds that ten replays may take."""
 
 KEPT = Path(tempfile.gettempdir(), "everything-that-differs")
-"""Folder for the decisions of a replay that differ, and for the output of all replays."""
+"""Folder for the decisions of a replay that differ, for the output of all replays, and of workers that have ended."""
+
+
+def keep(*paths: Path) -> None:
+    """Copy files to `KEPT`: the folder of the run is removed."""
+    KEPT.mkdir(exist_ok=True)
+    for path in paths:
+        shutil.copy(path, KEPT)
 
 
 async def again(work: Callable[[], Awaitable[None]]) -> None:
@@ -181,9 +188,7 @@ class Rounds:
                 took.append(time.monotonic() - began)
                 if process.returncode != 0 or paths[name].read_bytes() != self._expected[name]:
                     self.differ.append(f"{name} of round {self._number}, which ended with status {process.returncode}")
-                    KEPT.mkdir(exist_ok=True)
-                    for path in (paths[name], *folder.glob("replay-*.log")):
-                        shutil.copy(path, KEPT)
+                    keep(paths[name], *folder.glob("replay-*.log"))
             if time.monotonic() - began > ROUND_SECONDS:
                 self.differ += [f"{name} of round {self._number} did not end" for name in left]
                 for process in left.values():
@@ -215,6 +220,8 @@ def measure(minutes: float, folder: Path) -> dict[str, object]:
         ended = {
             name: count for name, starts in workers.starts.items() if (count := starts - 1 - kills.of_worker[name]) > 0
         }
+        for name in ended:
+            keep(folder / f"{name}.log")
         letters, _ = asyncio.run(dead_letters(Settings(kafka_bootstrap=kafka.address)))
         return {
             "benchmark": "everything",

@@ -24,8 +24,8 @@ REMOVED, COMPLETED = 3, 4
 NOT_RUNNING = {1, 5}
 """States of a job that waits: idle, held."""
 
-ON_THE_SUBMIT_HOST = {7, 12}
-"""Universes whose jobs hold no processors of the pool: scheduler (as of DAGMan) and local."""
+OUTSIDE = dict.fromkeys((7, 12), "runs on the submit host") | {9: "runs on another system (universe grid)"}
+"""Why jobs of some universes are left out: scheduler (as of DAGMan), local and grid hold no processors of the pool."""
 
 PARALLEL = 11
 """The universe whose jobs run on `MaxHosts` machines, each with the requested processors, memory and GPUs."""
@@ -150,9 +150,9 @@ def _value(text: str) -> object:
 
 def _job(line: int, ad: dict[str, Any]) -> JobRow | str:
     """Return the job of a ClassAd, or the reason why it is left out."""
-    status = whole_of(ad, "JobStatus")
-    if whole_of(ad, "JobUniverse", 0) in ON_THE_SUBMIT_HOST:
-        return "runs on the submit host"
+    status, universe = whole_of(ad, "JobStatus"), whole_of(ad, "JobUniverse", 0)
+    if universe in OUTSIDE:
+        return OUTSIDE[universe]
     cluster, process = whole_of(ad, "ClusterId"), whole_of(ad, "ProcId")
     start, end = instant_of(ad, "JobCurrentStartDate"), instant_of(ad, "CompletionDate")
     start = instant_of(ad, "JobStartDate") if start == UNKNOWN else start
@@ -163,7 +163,7 @@ def _job(line: int, ad: dict[str, Any]) -> JobRow | str:
         ran = whole_of(ad, "LastRemoteWallClockTime", 0) or whole_of(ad, "RemoteWallClockTime", 0)
         end = min(end, start + ran)  # it was removed while it waited again
     once, suspended = whole_of(ad, "NumJobStarts", 1) <= 1, whole_of(ad, "CumulativeSuspensionTime", 0)
-    hosts = max(whole_of(ad, "MaxHosts", 1), 1) if whole_of(ad, "JobUniverse", 0) == PARALLEL else 1
+    hosts = max(whole_of(ad, "MaxHosts", 1), 1) if universe == PARALLEL else 1
     memory, gpus = (_amount(ad, f"Request{name}", f"{name}Provisioned", UNKNOWN) for name in ("Memory", "Gpus"))
     limits = [whole_of(ad, name, MAX_DURATION) for name in ("AllowedExecuteDuration", "AllowedJobDuration")]
     return JobRow(

@@ -1,6 +1,7 @@
 """A campaign from the command line: the same bytes however it is carried out, and however often it is killed."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -270,11 +271,13 @@ def test_all_papers_make_one_document(folder: Path, capsys: pytest.CaptureFixtur
     small = FILE.replace('["small.swf.gz@16"]', '["small.swf.gz@16"]\njobs = 40').replace("copies = 1", "")
     (folder / "near.toml").write_text(small)
     (folder / "gone.toml").write_text(small.replace("small.swf.gz", "gone.swf").replace("small@16", "gone@16"))
-    paths = {name: folder / f"{name}.toml" for name in ("near", "gone")}
+    (folder / "same.toml").write_text(small.replace('name = "small"', 'name = "same"'))
+    paths = {name: folder / f"{name}.toml" for name in ("near", "gone", "same")}
     how = How(folder, folder, folder / "papers", 1, "cores", None, folder / "papers.html", None, None)
     reproduce_all(paths, how)
     printed = capsys.readouterr()
     assert "gone: left out: log gone.swf is missing" in printed.err
+    assert re.search(r"same: (\d+) cells, \1 of them done before", printed.err), "equal replays are made once"
     assert "≠ E: not explained" in printed.out
     assert "0 of 1" in printed.out
     page = (folder / "papers.html").read_text()

@@ -77,3 +77,16 @@ def test_a_stage_falls_behind_by_what_waits_for_all_its_workers(tmp_path: Path) 
             write(server, f'shadowtime_worker_lag{{stage="{stage}",instance="{worker}"}} {lag} {now}000')
         expected = {"scheduler": True, "scoreboard": False}
         wait_until(lambda: above(server, "shadowtime-lag", "stage") == expected, "the rule says otherwise")
+
+
+def test_a_follower_that_is_late_or_gone_is_told_of(tmp_path: Path) -> None:
+    require(VictoriaMetrics)
+    with VictoriaMetrics(tmp_path, settings=AT_ONCE) as server:
+        now = int(time.time()) - 2
+        behind = {"well": (5, now), "late": (700, now), "gone": (5, now - 3_600), "forgotten": (5, now - 3 * 86_400)}
+        for cluster, (seconds, at) in behind.items():
+            write(server, f'shadowtime_follow_behind_seconds{{followed="{cluster}"}} {seconds} {at}000')
+            write(server, f'shadowtime_follow_contradicted{{followed="{cluster}"}} {int(cluster == "late")} {at}000')
+        expected = {"well": False, "late": True, "gone": True}
+        wait_until(lambda: above(server, "shadowtime-follower", "followed") == expected, "the rule says otherwise")
+        assert above(server, "shadowtime-contradiction", "followed") == {"well": False, "late": True}

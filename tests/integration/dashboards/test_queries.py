@@ -124,8 +124,11 @@ def ended(store: VictoriaMetrics, jobs: int) -> list[Any]:
     return list(ask(store, "query", query=f"last_over_time(shadowtime_jobs_total[20y]) == {jobs}")["result"])
 
 
-FOLLOWED = ("Followed clusters", "What following costs", "Reported by followers", "Doubted by followers")
-"""Panels of clusters that are followed, of which there is none."""
+FOLLOWED = (
+    *("Followed clusters", "What following costs", "Reported by followers", "Doubted by followers"),
+    *("A cluster is not followed", "A cluster contradicts itself"),
+)
+"""Panels and alerts of clusters that are followed, of which there is none."""
 
 AT_TIMES = ("end later", "wait 95 % ±", "slowdown 95 % ±")
 """Columns that only have values if the time range ends before a run, or if the log has some batches of days."""

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from shadowtime.replayer.logs.chunked_workload import read_in_pieces
 from shadowtime.replayer.logs.formats import read_trace
 from shadowtime.replayer.logs.swf import read_swf, write_swf
 from shadowtime.replayer.logs.trace import Trace
@@ -191,6 +192,26 @@ def test_comments_after_a_job(tmp_path: Path) -> None:
     text = HEADER + line(1).rstrip() + " ; checkpointed\n" + line(2)
     trace = read_swf(save(tmp_path, text))
     assert (trace.table[:, 0].tolist(), trace.notes) == ([1, 2], ())
+
+
+@pytest.mark.parametrize(
+    ("header", "submitted", "start", "notes"),
+    [
+        ("", 843_480_031, 0, 0),
+        ("; UnixStartTime: 843480031\n", 843_480_031, 0, 1),
+        ("; UnixStartTime: 843480031\n", 700_000_000, 843_480_031, 0),  # an excerpt of a long log
+        ("; UnixStartTime: 843480031\n", 0, 843_480_031, 0),
+        ("; UnixStartTime: 0\n", 0, None, 0),
+    ],
+)
+def test_unix_times_in_place_of_seconds_of_the_log(
+    tmp_path: Path, header: str, submitted: int, start: int | None, notes: int
+) -> None:
+    """The start time of the header is not added to submissions that are Unix times."""
+    path = save(tmp_path, header + line(1, submitted))
+    trace = read_swf(path)
+    assert (trace.unix_start_time, sum("UnixStartTime" in note for note in trace.notes)) == (start, notes)
+    assert read_in_pieces(path, 16)[0].unix_start_time == start
 
 
 def test_a_machine_that_nobody_states_is_what_its_jobs_filled(tmp_path: Path) -> None:

@@ -102,12 +102,17 @@ def test_a_parallel_job_has_its_request_on_each_machine(tmp_path: Path, universe
     assert held == {"processors": 4 * machines, "memory": 2048 * machines, "gpus": 2 * machines}
 
 
-def test_jobs_on_the_submit_host_are_left_out_and_several_runs_are_noted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("universe", "reason"), [(7, "runs on the submit host"), (9, "runs on another system (universe grid)")]
+)
+def test_jobs_outside_of_the_pool_are_left_out_and_several_runs_are_noted(
+    tmp_path: Path, universe: int, reason: str
+) -> None:
     path = tmp_path / "history"
-    dag = AD.replace("ClusterId = 17", "ClusterId = 18") + "JobUniverse = 7\n"
+    dag = AD.replace("ClusterId = 17", "ClusterId = 18") + f"JobUniverse = {universe}\n"
     path.write_text(AD + "NumJobStarts = 3\n\n" + dag)
     rows = htcondor.read(path, Reading())
-    assert (len(rows), rows.left_out) == (1, {"runs on the submit host": (1, "line 17")})
+    assert (len(rows), rows.left_out) == (1, {reason: (1, "line 17")})
     assert any("1 jobs ran more than once" in note for note in rows.notes)
     assert any("it states no allowed duration" in note for note in rows.notes)
 
