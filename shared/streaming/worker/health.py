@@ -41,6 +41,16 @@ SHOWN = 20
 """The maximum number of runs that /health names in a list."""
 
 
+def _place_of(task: "asyncio.Task[Any] | None") -> str:
+    """Return where a task waits: the functions that wait for each other, each with its file and line."""
+    places = []
+    waiting: Any = None if task is None else task.get_coro()
+    while (frame := getattr(waiting, "cr_frame", None)) is not None:
+        places.append(f"{waiting.__name__} ({os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno})")
+        waiting = waiting.cr_await
+    return " > ".join(places) or "nothing"
+
+
 class WorkerHealth:
     """The watchdog of a worker's loop, and the content of its page `/health`."""
 
@@ -71,7 +81,8 @@ class WorkerHealth:
                 self._loop.last_progress = time.monotonic()
             elif idle > self._loop.settings.watchdog_seconds:
                 log.critical(
-                    "%s: %d messages wait, no progress for %.0f s; restarting", self._loop.stage.name, behind, idle
+                    "%s: %d messages wait, no progress for %.0f s; restarting; it waits in %s",
+                    *(self._loop.stage.name, behind, idle, _place_of(self._loop.task)),
                 )
                 os._exit(STALLED)
 

@@ -163,6 +163,8 @@ class WorkerLoop:
         """The number of turns that failed since the last one that succeeded."""
         self.failure = ""
         """The error of the last turn that failed."""
+        self.task: asyncio.Task[Any] | None = None
+        """The task of `process`."""
 
     def assigned(self, partitions: Any) -> None:
         """Note partitions that this worker now owns."""
@@ -303,6 +305,7 @@ class WorkerLoop:
 
     async def process(self) -> None:
         """Handle the records that have arrived, run by run, until the worker stops."""
+        self.task = asyncio.current_task()
         partitions = self._partitions = await topic_admin.prepare_topics(self.settings)
         client = connect(self.settings)
         settings = self.settings

@@ -1,6 +1,7 @@
 """A worker is healthy once it has begun, while it reads the partitions that it owns, and says why it is not."""
 
 import asyncio
+import re
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -153,3 +154,29 @@ def test_a_worker_whose_turns_fail_is_not_healthy_and_makes_no_progress(monkeypa
         assert health.report()[0]
 
     asyncio.run(work())
+
+
+def test_a_worker_that_is_ended_says_where_it_waits(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def outer() -> None:
+        await inner()
+
+    async def inner() -> None:
+        await asyncio.Event().wait()
+
+    async def ended() -> None:
+        loop = loop_with(Consumer(p0=9))
+        loop.task = asyncio.create_task(outer())
+        loop.busy, loop.last_progress = True, worker_health.time.monotonic() - loop.settings.watchdog_seconds - 1
+        await WorkerHealth(loop).watch_progress()
+
+    def end(status: int) -> None:
+        raise SystemExit(status)
+
+    monkeypatch.setattr(worker_health.os, "_exit", end)
+    with pytest.raises(SystemExit):
+        asyncio.run(ended())
+    assert re.search(
+        r"restarting; it waits in outer \(test_worker_health.py:\d+\) > inner .* > wait \(locks", caplog.text
+    )
