@@ -71,15 +71,19 @@ def unusable(settings: Settings, error: Exception) -> BusError:
     return BusError(f"Kafka at {settings.kafka_bootstrap} cannot be used: {reason_of(error)}")
 
 
-def producer(settings: Settings) -> AIOKafkaProducer:
-    """Return a producer, not yet started, that neither loses, duplicates nor reorders messages."""
+def producer(settings: Settings, patience: float = 60.0) -> AIOKafkaProducer:
+    """Return a producer, not yet started, that neither loses, duplicates nor reorders messages.
+
+    After `patience` seconds without an answer, it sends a request again. By default, that outlasts an outage of half a
+    minute.
+    """
     return AIOKafkaProducer(
         **connection(settings),
         enable_idempotence=True,
         acks="all",
         max_batch_size=200_000,  # one batch per partition is under way at a time; a slice of a run is smaller
         max_request_size=settings.max_output_bytes + SLACK,
-        request_timeout_ms=60_000,  # long enough to outlast an outage of half a minute
+        request_timeout_ms=int(1000 * patience),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from aiokafka import AIOKafkaProducer
 from aiokafka.errors import (
     InvalidProducerIdMapping,
     InvalidTimestampError,
@@ -43,11 +44,16 @@ class KafkaStream:
 
     def __init__(self, stage: Stage, settings: Settings) -> None:
         self._stage = stage
-        self._sender = Sender(bus.producer(settings), settings.max_output_bytes)
         self._settings = settings
+        self._sender = Sender(self._producer(), settings.max_output_bytes)
+        self._ending: set[asyncio.Task[None]] = set()
         self._reader = LogReader(settings)
         self._renewing, self._alone = asyncio.Lock(), asyncio.Lock()
         self._refused: set[bytes] = set()
+
+    def _producer(self) -> AIOKafkaProducer:
+        """Return a producer that sends a request without an answer again before the watchdog ends the worker."""
+        return bus.producer(self._settings, self._settings.watchdog_seconds / 4)
 
     async def start(self) -> None:
         """Connect the producer."""
@@ -89,7 +95,7 @@ class KafkaStream:
         """Deliver each message in a batch of its own, by a separate producer: a refusal does not affect other runs."""
         async with self._alone:
             self._refused.add(key)
-            producer = bus.producer(self._settings)
+            producer = self._producer()
             try:
                 await producer.start()
                 for message in messages:
@@ -163,23 +169,29 @@ class KafkaStream:
 
     async def stop(self) -> None:
         """Close all connections."""
+        await asyncio.gather(*self._ending)
         await self._reader.stop()
         await self._sender.producer.stop()
 
     async def _renew(self, old: Sender) -> None:
-        """Replace the producer, unless another caller has. The old one's batches under way count as not delivered."""
+        """Replace the producer, unless another caller has. The old one's batches under way count as not delivered.
+
+        aiokafka never gives up a batch of an idempotent producer: whoever waited for one might wait for ever.
+        """
         async with self._renewing:
             if self._sender is not old:
                 return
-            new = bus.producer(self._settings)
+            new = self._producer()
             try:
                 await new.start()
             except FAILURES as error:
                 raise BusError(f"no new producer of outputs could start: {reason_of(error)}") from error
 
             self._sender = Sender(new, self._settings.max_output_bytes)
-            with suppress(*FAILURES):
-                await old.producer.stop()
+            old.producer._message_accumulator.fail_all(KafkaError("the producer was replaced"))  # noqa: SLF001
+            ending = asyncio.create_task(_end(old.producer))  # it waits for answers to its requests
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
 
     async def _send_letter(self, record: Record, reason: str, raw: bytes) -> Awaitable[Any]:
         headers = {
@@ -194,6 +206,11 @@ class KafkaStream:
         encoded = [(name, value.encode(errors="replace")) for name, value in headers.items()]
         sent: Awaitable[Any] = await self._sender.producer.send(DEAD_LETTERS, body, headers=encoded)
         return sent
+
+
+async def _end(producer: AIOKafkaProducer) -> None:
+    with suppress(*FAILURES):
+        await producer.stop()
 
 
 def _milliseconds(when: float | None, now: float) -> int | None:

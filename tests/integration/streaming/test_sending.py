@@ -5,15 +5,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, ProducerClosed
 
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.errors import MessageRejected
 from shadowtime.shared.stages.topics import SCORES
 from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.kafka.batch_sender import Sender
 from shadowtime.shared.streaming.kafka.log_reader import read_log
+from shadowtime.shared.streaming.kafka.stage_stream import KafkaStream
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers.servers import Kafka
+
+PROMPT = 10.0
+"""Seconds that are less than a producer waits for a partition that does not exist."""
 
 
 async def sender(settings: Settings) -> tuple[Sender, list[int]]:
@@ -110,5 +117,31 @@ def test_one_that_is_too_large_or_not_waited_for_is_its_senders_alone(kafka: Kaf
             await other
         finally:
             await sending.producer.stop()
+
+    asyncio.run(work())
+
+
+def test_a_new_producer_does_not_wait_for_what_the_old_one_cannot_deliver(kafka: Kafka) -> None:
+    """After a crash of Kafka, a worker waited for that until its watchdog ended it."""
+    settings = Settings(kafka_bootstrap=kafka.address)
+
+    async def work() -> None:
+        await topic_admin.prepare_topics(settings)
+        stream = KafkaStream(STAGES[-1], settings)
+        await stream.start()
+        try:
+            old = stream._sender.producer  # noqa: SLF001
+            batch = old.create_batch()
+            batch.append(timestamp=None, key=b"lost", value=b"lost")
+            nowhere = TopicPartition(SCORES, 10_000)
+            lost = await old._message_accumulator.add_batch(batch, nowhere, 1.0)  # noqa: SLF001
+            async with asyncio.timeout(PROMPT):
+                with pytest.raises(MessageRejected):
+                    await stream.publish(0, "large", [bytes(2 * settings.max_output_bytes)], [None])
+                await stream.publish(0, "small", [b"small"], [None])
+                with pytest.raises(KafkaError, match="replaced"):
+                    await lost
+        finally:
+            await stream.stop()
 
     asyncio.run(work())
