@@ -45,6 +45,7 @@ class KafkaStream:
     def __init__(self, stage: Stage, settings: Settings) -> None:
         self._stage = stage
         self._settings = settings
+        self._patience = settings.watchdog_seconds / 4
         self._sender = Sender(self._producer(), settings.max_output_bytes)
         self._ending: set[asyncio.Task[None]] = set()
         self._reader = LogReader(settings)
@@ -53,7 +54,7 @@ class KafkaStream:
 
     def _producer(self) -> AIOKafkaProducer:
         """Return a producer that sends a request without an answer again before the watchdog ends the worker."""
-        return bus.producer(self._settings, self._settings.watchdog_seconds / 4)
+        return bus.producer(self._settings, self._patience)
 
     async def start(self) -> None:
         """Connect the producer."""
@@ -174,10 +175,7 @@ class KafkaStream:
         await self._sender.producer.stop()
 
     async def _renew(self, old: Sender) -> None:
-        """Replace the producer, unless another caller has. The old one's batches under way count as not delivered.
-
-        aiokafka never gives up a batch of an idempotent producer: whoever waited for one might wait for ever.
-        """
+        """Replace the producer, unless another caller has."""
         async with self._renewing:
             if self._sender is not old:
                 return
@@ -188,8 +186,7 @@ class KafkaStream:
                 raise BusError(f"no new producer of outputs could start: {reason_of(error)}") from error
 
             self._sender = Sender(new, self._settings.max_output_bytes)
-            old.producer._message_accumulator.fail_all(KafkaError("the producer was replaced"))  # noqa: SLF001
-            ending = asyncio.create_task(_end(old.producer))  # it waits for answers to its requests
+            ending = asyncio.create_task(_end(old.producer, self._patience))
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
 
@@ -208,9 +205,16 @@ class KafkaStream:
         return sent
 
 
-async def _end(producer: AIOKafkaProducer) -> None:
+async def _end(producer: AIOKafkaProducer, patience: float) -> None:
+    """Stop a producer. What it has not delivered after `patience` seconds counts as not delivered.
+
+    aiokafka never gives up a batch of an idempotent producer: whoever waits for one might wait for ever.
+    """
+    stopping = asyncio.create_task(producer.stop())
+    if not (await asyncio.wait({stopping}, timeout=patience))[0]:
+        producer._message_accumulator.fail_all(KafkaError("its producer was replaced"))  # noqa: SLF001
     with suppress(*FAILURES):
-        await producer.stop()
+        await stopping
 
 
 def _milliseconds(when: float | None, now: float) -> int | None:
