@@ -4,6 +4,7 @@ import signal
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis import Redis as Client
@@ -46,7 +47,7 @@ def interrupt_first_stage(workers: Workers, settings: Settings, client: Client) 
     while True:
         workers.signal(name, signal.SIGSTOP)
         handled = len(sequences(settings, LONG, 0, (FLOW[1],))[FLOW[1]])
-        stored = client.hget(UNHANDLED.format(STAGES[0].name), "0")
+        stored: Any = client.hget(UNHANDLED.format(STAGES[0].name), "0")
         if stored is not None and Unhandled.from_bytes(stored[SEAL_BYTES:]).stop - READ_BACK > handled:
             return
         workers.signal(name, signal.SIGCONT)

@@ -133,7 +133,7 @@ def test_a_new_producer_does_not_wait_for_what_the_old_one_cannot_deliver(kafka:
             old = stream._sender.producer  # noqa: SLF001
             batch = old.create_batch()
             batch.append(timestamp=None, key=b"lost", value=b"lost")
-            old._sender._muted_partitions.add(TopicPartition(SCORES, 1))  # noqa: SLF001: nothing of it is sent
+            old._sender._muted_partitions.add(TopicPartition(SCORES, 1))  # noqa: SLF001
             lost = await old.send_batch(batch, SCORES, partition=1)
             async with asyncio.timeout(PROMPT):
                 with pytest.raises(MessageRejected):
