@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import uvloop
+from aiokafka import AIOKafkaProducer
 
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.messages import ClusterOpened, Envelope, Event, JobStarted, JobSubmitted, SchedulingPoint
@@ -59,19 +60,20 @@ def points(count: int) -> Iterator[Event]:
         yield SchedulingPoint(time=time_of)
 
 
-async def publish(settings: Settings, runs: dict[str, Iterator[Event]], first: int = 0) -> None:
+async def publish(
+    producer: AIOKafkaProducer, partitions: int, runs: dict[str, Iterator[Event]], first: int = 0
+) -> None:
     """Publish the events of runs in turns; `first` is the sequence of the first event."""
-    async with bus.producer(settings) as producer:
-        at = first
-        while runs:
-            for run, events in list(runs.items()):
-                event = next(events, None)
-                if event is None:
-                    del runs[run]
-                    continue
-                value = Envelope(run=run, sequence=at, event=event).to_bytes()
-                await producer.send(JOBS, value, run.encode(), bus.partition_of(run, settings.partitions))
-            at += 1
+    at = first
+    while runs:
+        for run, events in list(runs.items()):
+            event = next(events, None)
+            if event is None:
+                del runs[run]
+                continue
+            value = Envelope(run=run, sequence=at, event=event).to_bytes()
+            await producer.send(JOBS, value, run.encode(), bus.partition_of(run, partitions))
+        at += 1
 
 
 async def answered(settings: Settings) -> int:
@@ -92,9 +94,12 @@ async def measure(settings: Settings, workers: WatchedWorkers, each: int) -> dic
     await honest.replay(lambda: True)
     alone = time.perf_counter() - began
     costly = {f"costly-{choice}-{number}": choice for choice in COSTLY for number in range(each)}
-    await publish(settings, {run: jobs_of(choice) for run, choice in costly.items()})
+    async with bus.producer(settings) as producer:
+        await publish(producer, settings.partitions, {run: jobs_of(choice) for run, choice in costly.items()})
     await settled(workers, PATIENCE)
-    await publish(settings, {run: points(POINTS // len(costly)) for run in costly}, 1 + 3 * JOBS_OF_EACH)
+    async with bus.producer(settings) as producer:
+        expensive: dict[str, Iterator[Event]] = {run: points(POINTS // len(costly)) for run in costly}
+        await publish(producer, settings.partitions, expensive, 1 + 3 * JOBS_OF_EACH)
     await asyncio.sleep(SETTLED_SECONDS)
     before, began = await answered(settings), time.perf_counter()
     await honest.replay(lambda: True)

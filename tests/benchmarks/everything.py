@@ -26,6 +26,7 @@ from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.messages import Event
 from shadowtime.shared.stages import FLOW
+from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.benchmarks.costly_runs import COSTLY, JOBS_OF_EACH, jobs_of, points, publish
@@ -89,15 +90,16 @@ async def attack(kafka: str, seconds: float) -> None:
     numbers = iter(range(10**9))
 
     async def expensive() -> None:
-        number = next(numbers)  # of an attempt: a run that Kafka interrupted has gaps, so new ones begin
+        number = next(numbers)  # of an attempt: after an error the runs have gaps, so new ones begin
         runs = {f"costly-{number}-{at}": COSTLY[at % len(COSTLY)] for at in range(HOSTILE)}
-        await publish(settings, {run: jobs_of(choice) for run, choice in runs.items()})
-        first = 1 + 3 * JOBS_OF_EACH
-        while True:
-            part: dict[str, Iterator[Event]] = {run: points(1) for run in runs}
-            await publish(settings, part, first)
-            first += 2
-            await asyncio.sleep(EXPENSIVE_EVERY)
+        async with bus.producer(settings) as producer:
+            await publish(producer, settings.partitions, {run: jobs_of(choice) for run, choice in runs.items()})
+            first = 1 + 3 * JOBS_OF_EACH
+            while True:
+                part: dict[str, Iterator[Event]] = {run: points(1) for run in runs}
+                await publish(producer, settings.partitions, part, first)
+                first += 2
+                await asyncio.sleep(EXPENSIVE_EVERY)
 
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
