@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shadowtime.shared.accounting.delimited import MAX_PARTS, RowReader, Shape
     from shadowtime.shared.accounting.durations import seconds_of
     from shadowtime.shared.accounting.instants import (
+        EARLIEST,
         MAX_UNIX,
         NOT_SET,
         Instants,

@@ -28,7 +28,10 @@ MAX_UNIX = 253_402_300_799
 NO_YEARS = 1, 1601, 1899, 1900, 1969, 9999
 """Years of dates that programs, databases and spreadsheets write for no date. 1969 is Unix time 0 in America."""
 
-SCALED = 631_152_000, 4_102_444_800
+EARLIEST = 631_152_000
+"""The Unix time of 1990. The jobs of all files are later."""
+
+SCALED = EARLIEST, 4_102_444_800
 """Unix times of 1990 and of 2100, between which numbers in smaller units than seconds must lie."""
 
 SMALLER = ((10**17, 10**9), (10**14, 10**6), (10**11, 10**3))

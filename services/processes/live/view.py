@@ -17,7 +17,7 @@ MAX_RUNS = 50
 """The maximum number of remembered runs. Closed runs are forgotten first, then runs with the oldest last event."""
 
 MAX_NOTED = 1_000
-"""The maximum number of runs of which it is remembered whether their beginning was read."""
+"""The maximum number of runs without a known beginning that are remembered."""
 
 log = logging.getLogger("shadowtime.live")
 

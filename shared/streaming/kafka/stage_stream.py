@@ -208,7 +208,7 @@ class KafkaStream:
 async def _end(producer: AIOKafkaProducer, patience: float) -> None:
     """Stop a producer. What it has not delivered after `patience` seconds counts as not delivered.
 
-    aiokafka never gives up a batch of an idempotent producer: whoever waits for one might wait for ever.
+    aiokafka never gives up a batch of an idempotent producer: a worker that waits for one might wait for ever.
     """
     stopping = asyncio.create_task(producer.stop())
     if not (await asyncio.wait({stopping}, timeout=patience))[0]:

@@ -128,7 +128,7 @@ FOLLOWED = (
     *("Followed clusters", "What following costs", "Reported by followers", "Doubted by followers"),
     *("A cluster is not followed", "A cluster contradicts itself"),
 )
-"""Panels and alerts of clusters that are followed, of which there is none."""
+"""Panels and alerts of followed clusters. None is followed."""
 
 AT_TIMES = ("end later", "wait 95 % ±", "slowdown 95 % ±")
 """Columns that only have values if the time range ends before a run, or if the log has some batches of days."""
