@@ -6,7 +6,7 @@ TYPED = """\
 GresTypes=gpu
 AccountingStorageTRES=gres/gpu,gres/gpu:a100,gres/gpu:v100
 NodeName=n01 NodeHostname={host} NodeAddr=127.0.0.1 Port={first} CPUs=4 Sockets=1 CoresPerSocket=4 ThreadsPerCore=1 \
-RealMemory=4000 Gres=gpu:A100:2
+RealMemory=4000 MemSpecLimit=500 Gres=gpu:A100:2
 NodeName=n02 NodeHostname={host} NodeAddr=127.0.0.1 Port={last} CPUs=4 Sockets=1 CoresPerSocket=4 ThreadsPerCore=1 \
 RealMemory=4000 Gres=gpu:v100:2
 PartitionName=batch Nodes=n[01-02] Default=YES MaxTime=1-00:00:00 DefaultTime=10

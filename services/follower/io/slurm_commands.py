@@ -19,6 +19,10 @@ MAX_JOBS = 5_000
 """Number of jobs about which sacct is asked at a time. Linux allows 128 KiB in one argument of a command."""
 
 
+REREAD = 3600
+"""Seconds after which nodes are asked again for their settings, which sinfo does not print."""
+
+
 class SlurmNodes(NamedTuple):
     """The nodes, and the rank of each partition's priority tier. The lowest tier has rank 0."""
 
@@ -90,6 +94,8 @@ class ByCommands:
         self._other_cluster = () if options.slurm_cluster is None else ("-M", options.slurm_cluster)
         self._cluster = self._other_cluster or squeue.LOCAL
         self._user: int | None = None
+        self._daemons: dict[str, int] = {}
+        self._settings_of: tuple[set[str], float] = set(), 0.0  # the nodes whose settings are known, and until when
 
     async def load(self) -> Load | None:
         """Return the load, from sdiag; None if access is denied or sdiag prints no time."""
@@ -104,9 +110,14 @@ class ByCommands:
         return None
 
     async def machine(self) -> SlurmNodes:
-        """Return the nodes and tiers, from sinfo."""
+        """Return the nodes and tiers, from sinfo. Settings that it does not print are read again hourly."""
         rows = squeue.node_rows(await self._commands.text(*squeue.SINFO, *self._cluster))
-        return SlurmNodes(squeue.nodes_of(rows), squeue.tiers_of(rows))
+        names, (known, until) = {name for name, *_ in rows}, self._settings_of
+        if names != known or time.monotonic() >= until:
+            text = await self._commands.text(*site_text.COMMANDS["nodes"], *self._other_cluster)
+            self._daemons = site_text.memory_of_daemons(text)
+            self._settings_of = names, time.monotonic() + REREAD
+        return SlurmNodes(squeue.nodes_of(rows, self._daemons), squeue.tiers_of(rows))
 
     async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
         """Return the observations of squeue."""

@@ -70,7 +70,7 @@ class ByRest:
         path, nodes = await self._rows("slurm", "nodes")
         rows = slurm_json.sinfo_rows(nodes, partitions)
         try:
-            return SlurmNodes(squeue.nodes_of(rows), squeue.tiers_of(rows))
+            return SlurmNodes(squeue.nodes_of(rows, slurm_json.memory_of_daemons(nodes)), squeue.tiers_of(rows))
         except FollowError as error:
             raise _with_path(path, error) from None
 

@@ -60,6 +60,11 @@ def sinfo_rows(nodes: Iterable[Mapping[str, Any]], partitions: Iterable[Mapping[
     return rows
 
 
+def memory_of_daemons(nodes: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the memory in MB that no job can get, by node (`specialized_memory`, which 22.05 does not have)."""
+    return {answers.word(node.get("name")): answers.count_of(node.get("specialized_memory")) for node in nodes}
+
+
 def load_of(statistics: Mapping[str, Any], user: str) -> Load | None:
     """Return the clock of slurmctld and the load of a user, by name, on it; None if the answer has no time."""
     now = answers.count_of(statistics.get("req_time"))

@@ -150,6 +150,19 @@ def config_of(text: str) -> dict[str, str]:
     return {key.strip(): value.strip() for key, equals, value in pairs if equals}
 
 
+def memory_of_daemons(text: str) -> dict[str, int]:
+    """Return the memory in MB that no job can get (`MemSpecLimit`), by node, from `scontrol show -o node`.
+
+    Raise `FollowError` if a limit is not a whole number.
+
+    >>> memory_of_daemons("NodeName=n01 RealMemory=4000 MemSpecLimit=512")
+    {'n01': 512}
+    """
+    records = _records(text, "NodeName", ())
+    limits = {record["NodeName"]: record["MemSpecLimit"] for record in records if "MemSpecLimit" in record}
+    return {name: _whole(limit, "MemSpecLimit") for name, limit in limits.items()}
+
+
 def _thousandths(text: str) -> int:
     """Return a usage factor of Slurm in thousandths. Raise `FollowError` if it is not a number of at least 0."""
     try:

@@ -245,15 +245,17 @@ def _guessed(observation: JobObservation, exit_code: int) -> Outcome:
     return "cancelled" if exit_code & 127 else "failed" if exit_code else "completed"
 
 
-def nodes_of(rows: Iterable[Sequence[str]]) -> list[Node]:
+def nodes_of(rows: Iterable[Sequence[str]], daemons: Mapping[str, int]) -> list[Node]:
     """Return the nodes of rows of `NODE_FIELDS`. Each node appears once, with all its partitions.
+
+    `daemons` has the memory in MB that no job can get, by node. A node without an entry has none.
 
     Raise `FollowError` if a value is invalid. The message names the node.
     """
     grouped: dict[str, tuple[list[str], Sequence[str]]] = {}
     for name, partition, _, *values in rows:
         grouped.setdefault(name, ([], values))[0].append(partition.removesuffix("*"))
-    return [_node(name, partitions, values) for name, (partitions, values) in grouped.items()]
+    return [_node(name, partitions, values, daemons.get(name, 0)) for name, (partitions, values) in grouped.items()]
 
 
 def tiers_of(rows: Iterable[Sequence[str]]) -> dict[str, int]:
@@ -277,7 +279,7 @@ def node_rows(text: str) -> list[list[str]]:
     return rows
 
 
-def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
+def _node(name: str, partitions: Sequence[str], values: Sequence[str], daemons: int) -> Node:
     state, processors, memory, allocated, devices, used = values[:6]
     counts = [whole_number(count) for count in processors.split("/")]
     if len(counts) != 4 or None in counts:
@@ -287,7 +289,8 @@ def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
     words = words_of_state(state)
     if words & AWAKENED:
         words -= {"not_responding", "no_respond"}
-    gpus, size, held_memory = gpu_types_of(devices), whole_number(memory) or 0, whole_number(allocated) or 0
+    gpus, held_memory = gpu_types_of(devices), whole_number(allocated) or 0
+    size = max((whole_number(memory) or 0) - daemons, 0)
     usable, usable_gpus, usable_memory = (total, gpus, size)
     if words & HELD_ONLY:
         usable, usable_gpus, usable_memory = held, gpu_types_of(used), held_memory

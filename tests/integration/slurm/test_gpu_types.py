@@ -42,6 +42,8 @@ def test_types_of_gpus_are_kept_apart_beside_a_real_slurm(kafka: Kafka, redis_se
         def submit(name: str, gpus: str) -> int:
             return cluster.submit("games", name, "-n", "1", "-t", "30", f"--gres=gpu:{gpus}", wrap=SLEEPS)
 
+        with pytest.raises(RuntimeError, match="node configuration is not available"):
+            cluster.submit("games", "large", "-n", "1", "--mem=3600", "--gres=gpu:A100:1", wrap=SLEEPS)
         holds = submit("holds", "A100:2")
         cluster.wait_for(holds, "RUNNING")
         waits = submit("waits", "A100:1")
@@ -58,6 +60,10 @@ def test_types_of_gpus_are_kept_apart_beside_a_real_slurm(kafka: Kafka, redis_se
         time.sleep(12)
         later = follower.wait_until_told(int(time.time()))
 
+    opened = log[0].event
+    assert isinstance(opened, ClusterOpened)
+    assert opened.pools
+    assert opened.pools[0].memory == 3_500 + 4_000, "MB; of n01, 500 are Slurm's own (MemSpecLimit)"
     assert set(reasons.values()) <= {"Resources", "Priority"}
     assert words == {waits: "It needs 1 a100 GPU, and 0 are free.", last: "It needs 1 GPU of any type, and 0 are free."}
     asked = {event.event.job_number: event.event.gpu_type for event in log if isinstance(event.event, JobSubmitted)}

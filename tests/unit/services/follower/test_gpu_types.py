@@ -72,7 +72,7 @@ NODES = (
 
 
 def gpu_mirror() -> Mirror:
-    nodes = nodes_of(node_rows(NODES))
+    nodes = nodes_of(node_rows(NODES), {})
     parts = parts_of_nodes((node.name, node.partitions, node.has, node.gpu_types) for node in nodes)
     return Mirror(parts, NameTable(Names()), 0)
 
@@ -111,7 +111,7 @@ def test_the_types_of_nodes_are_stored_and_those_of_new_nodes_are_learnt() -> No
         refused = 0
 
         async def machine(self) -> SlurmNodes:
-            return SlurmNodes(nodes_of(node_rows(NODES)), {"gpu": 0})
+            return SlurmNodes(nodes_of(node_rows(NODES), {}), {"gpu": 0})
 
         async def jobs(self, machine: SlurmNodes) -> SlurmJobs:
             return SlurmJobs([], {"g1"})
@@ -131,7 +131,7 @@ def test_the_types_of_nodes_are_stored_and_those_of_new_nodes_are_learnt() -> No
         SEEN, key=LifeKey(7, -1, at), eligible=at, start=at, state="running", partition="gpu", nodes=1, gpus=1
     )
     events = look(seen, at + 60, replace(job, node_list="g1"))
-    more = nodes_of(node_rows(f"{NODES}g3|gpu|1|idle|0/8/0/8|4000|0|gpu:v100:4|gpu:v100:0|\n"))
+    more = nodes_of(node_rows(f"{NODES}g3|gpu|1|idle|0/8/0/8|4000|0|gpu:v100:4|gpu:v100:0|\n"), {})
     seen.capacity.see(more)
     events += look(seen, at + 90, replace(job, node_list="g1"), replace(job, key=LifeKey(8, -1, at), node_list="g3"))
     got = [event.gpu_types for event in events if isinstance(event, JobStarted)]
@@ -171,13 +171,13 @@ def test_a_job_for_which_no_type_suffices_is_left_out_as_too_large(resources: st
 
 def test_gpus_of_a_node_that_takes_no_jobs_are_gone_but_for_those_in_use() -> None:
     seen = gpu_mirror()
-    seen.capacity.see(nodes_of(node_rows(NODES.replace("mixed", "mixed+drain").replace("idle", "down"))))
+    seen.capacity.see(nodes_of(node_rows(NODES.replace("mixed", "mixed+drain").replace("idle", "down")), {}))
     (change,) = look(seen, 60)
     assert isinstance(change, CapacityChanged)
     assert (change.processors, change.memory, change.gpus) == (2, 1000, 1)
     assert change.gpu_types == (GpuType(name="a100", gpus=1), GpuType(name="v100", gpus=0))
     state = seen.capacity.snapshot(), seen.capacity.snapshot(seen=True)
-    seen.capacity.see(nodes_of(node_rows(NODES)))
+    seen.capacity.see(nodes_of(node_rows(NODES), {}))
     (change,) = look(seen, 70)
     assert isinstance(change, CapacityChanged)
     assert (change.gpus, change.gpu_types) == (6, TYPES)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
-from shadowtime.services.follower.slurm.json import load_of, sinfo_rows, squeue_rows
+from shadowtime.services.follower.slurm.json import load_of, memory_of_daemons, sinfo_rows, squeue_rows
 from shadowtime.services.follower.slurm.load import Load
 from shadowtime.services.follower.slurm.squeue import node_rows, nodes_of, observations_of, tiers_of
 from shadowtime.shared.errors import FollowError
@@ -117,9 +117,17 @@ def test_what_is_not_understood_is_named(changes: dict[str, Any], told: str) -> 
 
 def test_nodes_are_what_sinfo_prints(dialect: Dialect) -> None:
     rows = sinfo_rows(dialect(NODES), dialect(PARTITIONS))
-    printed = [node for node in nodes_of(node_rows(PRINTED_NODES)) if node.name != "n04"]
-    assert nodes_of(rows) == printed
+    printed = [node for node in nodes_of(node_rows(PRINTED_NODES), {}) if node.name != "n04"]
+    assert nodes_of(rows, memory_of_daemons(dialect(NODES))) == printed
     assert tiers_of(rows) == {"debug": 1, "batch": 0}
+
+
+def test_memory_of_daemons_is_not_of_a_node(dialect: Dialect) -> None:
+    nodes = dialect([node | {"specialized_memory": 512} for node in NODES])
+    assert set(memory_of_daemons(nodes).values()) == {512}
+    (first, *_) = nodes_of(sinfo_rows(nodes, dialect(PARTITIONS)), memory_of_daemons(nodes))
+    (plain, *_) = nodes_of(sinfo_rows(nodes, dialect(PARTITIONS)), {})
+    assert ((first.memory or 0) + 512, (first.usable_memory or 0) + 512) == (plain.memory, plain.usable_memory)
 
 
 def test_the_clock_and_the_load_of_slurmctld(dialect: Dialect) -> None:

@@ -117,7 +117,7 @@ def test_what_is_not_understood_is_named(text: str, told: str) -> None:
 
 
 def test_of_nodes_on_which_no_job_may_start_counts_what_is_held() -> None:
-    nodes = {node.name: node for node in nodes_of(node_rows(NODES))}
+    nodes = {node.name: node for node in nodes_of(node_rows(NODES), {})}
     assert {name: node.usable for name, node in nodes.items()} == {"n01": 4, "n02": 1, "n03": 0, "n04": 4}
     usable_memory = {name: node.usable_memory for name, node in nodes.items()}
     assert usable_memory == {"n01": 4000, "n02": 900, "n03": 0, "n04": 4000}
@@ -135,8 +135,19 @@ def test_of_nodes_on_which_no_job_may_start_counts_what_is_held() -> None:
 )
 def test_nodes_that_are_not_understood_are_named(text: str, told: str) -> None:
     with pytest.raises(FollowError, match="sinfo") as raised:
-        nodes_of(node_rows(text))
+        nodes_of(node_rows(text), {})
     assert told in str(raised.value)
+
+
+def test_memory_of_daemons_is_not_of_a_node() -> None:
+    nodes = {node.name: node for node in nodes_of(node_rows(NODES), {"n01": 500, "n02": 500, "n03": 9_000})}
+    assert {name: node.memory for name, node in nodes.items()} == {"n01": 3500, "n02": 3500, "n03": 0, "n04": 4000}
+    assert {name: node.usable_memory for name, node in nodes.items()} == {
+        "n01": 3500,
+        "n02": 900,
+        "n03": 0,
+        "n04": 4000,
+    }
 
 
 def test_the_clock_and_the_load_of_slurmctld() -> None:
@@ -179,7 +190,7 @@ ONLY_HELD = (
 
 @pytest.mark.parametrize(("state", "usable"), [(each, 4) for each in USABLE] + [(each, 1) for each in ONLY_HELD])
 def test_what_a_node_in_a_state_is_good_for(state: str, usable: int) -> None:
-    (node,) = nodes_of(node_rows(f"n01|batch|1|{state}|1/3/0/4|4000|900|(null)|\n"))
+    (node,) = nodes_of(node_rows(f"n01|batch|1|{state}|1/3/0/4|4000|900|(null)|\n"), {})
     assert (node.usable, node.held, node.processors) == (usable, 1, 4)
 
 
