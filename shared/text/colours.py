@@ -4,23 +4,23 @@ A thing has one colour on all screens. Red and green only say bad and good.
 """
 
 POLICY_COLOURS = {
-    "easy": "#3f83c8",
-    "best": "#b8459f",
-    "fcfs": "#8b929c",
-    "conservative": "#8e62c9",
-    "wfp": "#c8701a",
-    "lwf": "#a5850a",
-    "easy-sjbf": "#1c9aa0",
-    "probabilistic": "#5b6ee1",
-    "all-reserve": "#8d6748",
-    "tuned": "#3a5a9b",
-    "guarded": "#b98f6a",
-    "slurm": "#5f6d7e",
-    "cautious": "#e478d8",
+    "easy": "#186cea",
+    "best": "#c02688",
+    "fcfs": "#5e6c5e",
+    "conservative": "#7a7aea",
+    "wfp": "#969626",
+    "lwf": "#7a50c0",
+    "easy-sjbf": "#a47a88",
+    "probabilistic": "#346c96",
+    "all-reserve": "#b27adc",
+    "tuned": "#a45018",
+    "guarded": "#ea5ec0",
+    "slurm": "#88967a",
+    "cautious": "#2696b2",
 }
 """Colours by the name of a policy or of a configuration. A SPEC with keys has the colour of its policy."""
 
-OTHER_COLOURS = ("#5566d6", "#7f9b1e", "#a86f8f", "#4f8797", "#9c6b3f", "#6d7f99", "#9a4fd0")
+OTHER_COLOURS = ("#7a6c96", "#dc6c96", "#6c7a18", "#966c18", "#1896ea", "#96507a", "#b250c0")
 """Colours of other series, in order of appearance."""
 
 GOOD, WARNING, BAD = "#2f9e5f", "#c8701a", "#d0384e"
@@ -29,7 +29,7 @@ GOOD, WARNING, BAD = "#2f9e5f", "#c8701a", "#d0384e"
 NEUTRAL = "#7d8590"
 """Colour for neutral things: limits, targets, bands, real outcomes."""
 
-HUES = ("#3f83c8", "#a5850a", "#8e62c9", "#1c9aa0", "#b8459f", "#8d6748", "#5b6ee1", "#b98f6a")
+HUES = ("#3f83c8", "#a5850a", "#8e62c9", "#1c9aa0", "#b8459f", "#8d6748", "#5b6ee1", "#b0865f")
 """Colours of stages, groupings, reasons and other series that are neither good nor bad."""
 
 STAGE_COLOURS = dict(

@@ -25,7 +25,6 @@ from shadowtime.shared.text.colours import (
     GROUPING_COLOURS,
     HUES,
     NEUTRAL,
-    OTHER_COLOURS,
     OUTCOME_COLOURS,
     POLICY_COLOURS,
     REASON_COLOURS,
@@ -298,41 +297,6 @@ def test_every_thing_has_its_colour() -> None:
     assert set(REASON_COLOURS) == kinds == set(REASON_NAMES)
     assert set(OUTCOME_COLOURS) == set(get_args(AdjustmentClass))
     assert set(WAITING_COLOURS) == {BLOCKED, CAPACITY, *NOT_FREE, OTHERS_FIRST}
-
-
-@pytest.mark.parametrize(
-    "table", [POLICY_COLOURS, STAGE_COLOURS, GROUPING_COLOURS, REASON_COLOURS, WAITING_COLOURS, OUTCOME_COLOURS]
-)
-def test_colours_of_a_table_differ_and_are_legible(table: dict[str, str]) -> None:
-    colours = list(table.values())
-    for at, colour in enumerate(colours):
-        assert all(distance(colour, other) > 40 for other in colours[:at]), colour
-        assert contrast(colour, 1.0) >= 2.5
-        assert contrast(colour, 0.0) >= 2.5
-
-
-def test_red_and_green_only_say_bad_and_good() -> None:
-    others = [*POLICY_COLOURS.values(), *OTHER_COLOURS, *HUES, NEUTRAL]
-    for colour in others:
-        assert distance(colour, GOOD) > 50, colour
-        assert distance(colour, BAD) > 50, colour
-
-
-def channels(colour: str) -> list[int]:
-    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
-
-
-def distance(one: str, other: str) -> float:
-    return float(sum((a - b) ** 2 for a, b in zip(channels(one), channels(other), strict=True)) ** 0.5)
-
-
-def contrast(colour: str, ground: float) -> float:
-    """Return the contrast of a colour with white (1) or black (0), as WCAG 2 defines it."""
-    linear = [
-        ((value / 255 + 0.055) / 1.055) ** 2.4 if value > 10 else value / 255 / 12.92 for value in channels(colour)
-    ]
-    light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return (max(light, ground) + 0.05) / (min(light, ground) + 0.05)
 
 
 def test_no_legend_is_the_identifier_of_a_run() -> None:
