@@ -72,6 +72,16 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 60:.1f} min" if seconds >= 60 else f"{seconds:.0f} s"
 
 
+def hours_minutes(seconds: int) -> str:
+    """Return a requested time as hours and minutes, with seconds unless they are 0.
+
+    >>> hours_minutes(14_400), hours_minutes(100), hours_minutes(93_784)
+    ('4:00 h', '0:01:40 h', '26:03:04 h')
+    """
+    rest = f":{seconds % 60:02}" if seconds % 60 else ""
+    return f"{seconds // 3600}:{seconds % 3600 // 60:02}{rest} h"
+
+
 def signed_duration(seconds: float) -> str:
     """Return a difference of times as text, with its sign.
 

@@ -286,7 +286,11 @@ def wrong_key(whose: str, error: ValidationError) -> SettingsError:
         return SettingsError(f"{whose}: {truncate(wrong)}")
     key = ".".join(map(str, first["loc"]))
     value = "" if first["type"] == "missing" else f"={truncate(str(first['input']), QUOTED)}"
-    return SettingsError(f"{whose}: {key}{value}: {truncate(wrong)}")
+    unit = "; times are in seconds, without a unit" if _WITH_UNIT.fullmatch(str(first["input"])) else ""
+    return SettingsError(f"{whose}: {key}{value}: {truncate(wrong)}{unit}")
+
+
+_WITH_UNIT = re.compile(r"\d{1,12}(\.\d{1,6})? ?(s|min|h|d)")
 
 
 def as_text(value: object) -> str:

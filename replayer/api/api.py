@@ -1,7 +1,8 @@
 """Functions of the Python interface, `import shadowtime` (docs/api.md)."""
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
+from logging import getLogger
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -10,9 +11,16 @@ from pydantic import ValidationError
 
 from shadowtime.replayer.api.own import OwnClasses
 from shadowtime.replayer.api.result import Result
-from shadowtime.replayer.arguments import configurations, parse_speedup, parse_wait_bound, require_one_pool
+from shadowtime.replayer.arguments import (
+    configurations,
+    parse_speedup,
+    parse_wait_bound,
+    report_left_out,
+    require_one_pool,
+    split_size,
+)
 from shadowtime.replayer.comparison import RunPlan
-from shadowtime.replayer.logs import BUNDLED, Workload, prepare, read_trace, trace_of_frame
+from shadowtime.replayer.logs import BUNDLED, Workload, prepare, read_trace, size_note, trace_of_frame
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES, JobTraits
 from shadowtime.services.catalogue import REGISTRIES, canonical, configure
@@ -25,6 +33,8 @@ from shadowtime.shared.quoting import among
 from shadowtime.shared.spec import parse
 
 Log = str | PathLike[str] | Workload
+
+log = getLogger("shadowtime.log")
 
 
 class ReadingArguments(TypedDict, total=False):
@@ -71,12 +81,14 @@ def read_log(
 ) -> Workload:
     """Return the jobs of a log that a replay uses.
 
+    Remarks on the log, and the number of jobs that are left out, go to the logger `shadowtime.log` as warnings.
+
     Parameters
     ----------
     path
-        A file in the Standard Workload Format, plain or compressed, output of sacct, an accounting file of PBS, or a
-        table of jobs; the bundled trace by default. Or a data frame of pandas, polars or pyarrow with the columns of a
-        table of jobs (docs/accounting.md).
+        A file, or FILE@PROCESSORS: in the Standard Workload Format, plain or compressed, output of sacct, an accounting
+        file of PBS, or a table of jobs; the bundled trace by default. Or a data frame of pandas, polars or pyarrow with
+        the columns of a table of jobs (docs/accounting.md).
     processors
         Size of the machine; by default from the log.
     jobs
@@ -117,9 +129,18 @@ def read_log(
     if not isinstance(load, int | float | np.number):
         raise SettingsError(f"load: expected a number, found {load!r}")
     stated = stated_reading(reading)
-    trace = read_trace(Path(path), stated) if isinstance(path, str | PathLike) else trace_of_frame(path, stated)
+    if isinstance(path, str | PathLike):
+        name, size = split_size(fspath(path))
+        if size is not None and processors is not None:
+            raise SettingsError(f"{name}@{size}: @PROCESSORS and processors= exclude each other; leave one of them out")
+        processors = processors if size is None else size
+        trace = read_trace(Path(name), stated)
+    else:
+        trace = trace_of_frame(path, stated)
     options: dict[str, Any] = {"oversized": oversized, "requests": requests, "sizes": sizes, "load": load}
-    return prepare(trace, processors, **options, limit=jobs, recorded=recorded)
+    workload = prepare(trace, processors, **options, limit=jobs, recorded=recorded)
+    report_left_out(workload, (*trace.notes, size_note(trace, processors, "processors=")), log.warning)
+    return workload
 
 
 def workload_of(log: Log, mode: str) -> Workload:

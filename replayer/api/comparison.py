@@ -14,6 +14,7 @@ from shadowtime.replayer.logs import perturbed
 from shadowtime.replayer.report import by_user
 from shadowtime.replayer.simulation import SOURCES, Machine
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.formatting import counted
 from shadowtime.shared.quoting import among
 from shadowtime.shared.statistics import half_width
 
@@ -52,7 +53,7 @@ class Compared:
             list(dict.fromkeys(names)) for names in zip(*((d.log, d.policy) for d in self.draws), strict=True)
         )
         copies = len({draw.copy for draw in self.draws})
-        return f"<Compared: {', '.join(policies)} on {', '.join(logs)}, {copies} draws each>"
+        return f"<Compared: {', '.join(policies)} on {', '.join(logs)}, {counted(copies, 'draw')} each>"
 
     @property
     def rows(self) -> "pd.DataFrame":

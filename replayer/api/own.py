@@ -110,14 +110,15 @@ def _configurable(own: Any, base: Any, settings: type[SpecSettings]) -> type[Any
     """Return a class that is made from settings alone, has a name, and has the methods of `base` that `own` lacks."""
     of: Any = own if isinstance(own, type) else type(own)
     whole: Any = of if base in of.__mro__ else type(of.__name__, (of, base), {})
-    begins = of.__init__ if of.__init__ not in (object.__init__, base.__init__) else None
+    begins = of.__init__ if of is own and of.__init__ not in (object.__init__, base.__init__) else None
+    takes_settings = begins is not None and _takes_settings(begins)
     called = getattr(own, "name", None) or _name_of(of)
 
     def make(_: type[Any], chosen: SpecSettings) -> Any:
         if of is own:
             made = whole.__new__(whole)
             if begins is not None:
-                begins(made, *([chosen] if _takes_settings(begins) else []))
+                begins(made, *([chosen] if takes_settings else []))
         else:
             made = deepcopy(own)
             made.__class__ = whole
@@ -132,9 +133,16 @@ def _configurable(own: Any, base: Any, settings: type[SpecSettings]) -> type[Any
 
 
 def _takes_settings(begins: Callable[..., None]) -> bool:
-    """Return whether a constructor needs a positional argument besides `self`."""
+    """Return whether a constructor needs `settings` besides `self`. Raise `SettingsError` if it needs anything else."""
     _, *others = signature(begins).parameters.values()
-    return any(other.default is Parameter.empty and other.kind <= Parameter.POSITIONAL_OR_KEYWORD for other in others)
+    variable = Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD
+    needed = [other.name for other in others if other.default is Parameter.empty and other.kind not in variable]
+    if needed not in ([], ["settings"]):
+        name = begins.__qualname__.partition(".")[0]
+        raise SettingsError(
+            f"{name}: its constructor needs {', '.join(needed)}; pass an object of the class instead of the class"
+        )
+    return bool(needed)
 
 
 def _name_of(of: type[Any]) -> str:
@@ -201,7 +209,9 @@ def _rows(name: str, returned: Any, jobs: int) -> Integers:
     """
     if isinstance(returned, Iterable) and not isinstance(returned, Sequence) and not hasattr(returned, "__array__"):
         returned = list(returned)  # of a generator or a set
-    rows = np.atleast_1d(np.asarray(() if returned is None else returned))
+    if returned is None:
+        raise SettingsError(f"{name}: expected the rows to start, found None; return an empty list to start none")
+    rows = np.atleast_1d(np.asarray(returned))
     if rows.dtype == np.bool_ and rows.shape == (jobs,):
         rows = np.flatnonzero(rows)
     if not rows.size:

@@ -87,7 +87,7 @@ def sweep(
     except ValidationError as error:
         raise SettingsError(first_of(error, "sweep")) from None
     with TemporaryDirectory() as folder:
-        how = How(Path(path), Path(), Path(out or folder), None, HERE, None, None, None, None)
+        how = How(Path(path), Path(), Path(out or folder), None, HERE, None, None, None, None, kept=out is not None)
         done = replayed(campaign, how)
         import pandas as pd
 

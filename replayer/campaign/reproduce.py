@@ -1,6 +1,7 @@
 """Reproduce a table of a paper, or all: `shadowtime reproduce NAME --logs FOLDER`."""
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -48,7 +49,7 @@ def reproduce(
     if every and name is not None:
         raise SettingsError(f"{quote(name)} and --all exclude each other: name one table, or none")
     if name is None and not every:
-        titles = {table: read_campaign(path).title for table, path in known.items()}
+        titles = {table: _title(path) for table, path in known.items()}
         titles |= {key: study.title for key, study in STUDIES.items()}
         width = max(map(len, titles)) + 2
         for table, title in sorted(titles.items()):
@@ -78,6 +79,13 @@ def reproduce(
         reproduce_all({table: path for table, path in known.items() if re.match(OF_A_PAPER, table)}, how)
     else:
         run_campaign(read_campaign(known[name]), replace(how, file=known[name]))
+
+
+def _title(path: Path) -> str:
+    """Return the title of a campaign, and the names of its logs in brackets. Its SPECs may be of no use here."""
+    campaign = tomllib.loads(path.read_text())
+    logs = (entry if isinstance(entry, str) else entry["log"] for entry in campaign["logs"])
+    return f"{campaign['title']} [{', '.join(dict.fromkeys(log.partition('@')[0] for log in logs))}]"
 
 
 def _require_none(why: str, options: Mapping[str, object]) -> None:

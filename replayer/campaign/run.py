@@ -65,7 +65,7 @@ class How:
 
     `out` is the folder of the results. `on` and `workers` are the place of execution and its number of processes.
     `first` limits the jobs of each log. `shared` is the folder of the finished cells, if several campaigns share them.
-    None means the default, or no such file.
+    `kept` says whether the results stay after the call. None means the default, or no such file.
     """
 
     file: Path
@@ -78,6 +78,7 @@ class How:
     csv: Path | None
     latex: Path | None
     shared: Path | None = None
+    kept: bool = True
 
 
 class Replayed(NamedTuple):
@@ -115,7 +116,9 @@ def replayed(campaign: Campaign, how: How, *, report_logs: bool = False) -> Repl
 
     Raise `ShadowtimeError` if a log is missing, a cell cannot be replayed, or a file cannot be written.
     """
-    if how.first is not None:  # the paper's figures are of whole logs
+    if how.first is not None:
+        if campaign.paper:
+            say(f"{campaign.name}: --first: the paper's figures are left out, because they are of whole logs")
         campaign = campaign.model_copy(update={key: {} for key in ("paper", "bold", "labels", "reasons", "notes")})
     logs = find_logs(campaign, how.logs, how.first)
     require_places((how.report, how.csv, how.latex), (how.file, *(log.path for log in logs)))
@@ -126,7 +129,8 @@ def replayed(campaign: Campaign, how: How, *, report_logs: bool = False) -> Repl
     store = Store(how.out or Path(f"{campaign.name}-results"), how.shared)
     rows = {cell: row for cell in cells if (row := store.row(cell)) is not None}
     left = [cell for cell in cells if cell not in rows]
-    say(f"{campaign.name}: {len(cells):,} cells, {len(rows):,} of them done before; results in {store.folder}")
+    place = f"; results in {store.folder}" if how.kept else ""
+    say(f"{campaign.name}: {len(cells):,} cells, {len(rows):,} of them done before{place}")
     for log in logs if left and report_logs else ():
         report_log(log)
     if left:
@@ -138,7 +142,8 @@ def replayed(campaign: Campaign, how: How, *, report_logs: bool = False) -> Repl
     in_order: list[Figures] = [rows[cell] for cell in cells]
     table = store.write_table(cells, in_order)
     spent = sum(row[MEASURED[0]] for row in in_order)
-    say(f"{campaign.name}: all done, {duration(spent)} of replays; rows in {table}")
+    place = f"; rows in {table}" if how.kept else ""
+    say(f"{campaign.name}: all done, {duration(spent)} of replays{place}")
     return Replayed(campaign, cells, in_order, store, spent)
 
 

@@ -202,7 +202,28 @@ def trace_of_frame(frame: Any, reading: Reading = AS_READ) -> Trace:
     from shadowtime.shared.accounting import read_names, read_parts, table
 
     parts = None if reading.pools is None else read_parts(reading.pools)
-    return trace_of("frame", table.read_frame(frame, reading), reading, read_names(None, None), parts)
+    try:
+        return trace_of("frame", table.read_frame(frame, reading), reading, read_names(None, None), parts)
+    except TraceError as error:
+        raise TraceError(in_python(str(error))) from error.__cause__
+
+
+_PAIR = re.compile(r"(\w+)=([^\s,;)]*)")
+_COLUMNS = re.compile(rf"--columns ({_PAIR.pattern}(?:, {_PAIR.pattern})*)")
+_VALUE = re.compile(r"--([a-z-]+) (actual|queue-maximum|'[^']*'|[A-Z]\w*/\w+)")
+
+
+def in_python(text: str) -> str:
+    """Return a message in which options of the command line are arguments of `read_log`.
+
+    >>> in_python("give --columns submit=COLUMN, limit=t:min; limit is not needed with --requests actual")
+    "give columns={'submit': 'COLUMN', 'limit': 't:min'}; limit is not needed with requests='actual'"
+    >>> in_python("name other columns with --columns, or state --time-zone")
+    'name other columns with columns, or state time_zone'
+    """
+    text = _COLUMNS.sub(lambda match: f"columns={dict(_PAIR.findall(match[1]))}", text)
+    text = _VALUE.sub(lambda match: f"{match[1].replace('-', '_')}={match[2].strip(chr(39))!r}", text)
+    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda match: match[1].replace("-", "_"), text)
 
 
 def format_of(path: Path) -> LogFormat | None:

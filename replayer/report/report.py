@@ -96,7 +96,9 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
         f"<p>{counted(document['jobs'], 'job')} on {counted(document['processors'], 'processor')}"
         f"{', as they ran' if recorded else ''}. {_left_out(document)}</p>",
         _lacks(document),
-        f'<p class="verdict">{escape(conclusion)} <small>{escape(limits(document))}</small></p>' if conclusion else "",
+        f'<div class="verdict">{_paragraphs(conclusion)}<small>{escape(limits(document))}</small></div>'
+        if conclusion
+        else "",
         _part("The schedule as logged" if recorded else "Scores", tables.comparison(rows)),
         tables.at_a_glance(rows) if compared else "",
         _part("For whom", whom_table(runs, base)) if compared and ended else "",
@@ -106,6 +108,10 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
         _part("What the names stand for", names),
     ]
     return "".join([*parts, "</section>"])
+
+
+def _paragraphs(text: str) -> str:
+    return "".join(f"<p>{escape(line)}</p>" for line in text.splitlines())
 
 
 def _with_separate_predictions(document: Mapping[str, Any]) -> Mapping[str, Any]:

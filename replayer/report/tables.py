@@ -19,7 +19,7 @@ COLUMNS: Mapping[str, Callable[[Values], TableColumn]] = {
     "geometric_mean_wait": partial(times, "geometric mean"),
     "max_wait": partial(times, "longest wait"),
     "mean_response": partial(times, "mean response"),
-    "zero_wait_share": partial(shares, "no wait"),
+    "zero_wait_share": partial(shares, "at once"),
     "mean_bounded_slowdown": partial(numbers, "bounded slowdown"),
     "utilization": lambda values: shares("utilization", values).unmarked(),
 }

@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 
 def verdict(document: Row, runs: Sequence[RunRecord]) -> str:
-    """Return the verdict in a few sentences; empty if a policy has no mean slowdown.
+    """Return the verdict as paragraphs with line breaks between them; empty if a policy has no mean slowdown.
 
     The policy with the lowest mean slowdown is compared with the baseline. If others cannot be told apart from it, the
     next columns decide: the mean wait, and then the longest wait. The verdict of a recorded log is on its predictions.
@@ -28,7 +28,7 @@ def verdict(document: Row, runs: Sequence[RunRecord]) -> str:
     """
     rows = document["policies"]
     if not document["settings"]["obeyed"]:
-        return f"{_of_run_times(document)} {_of_bounds(document['wait_bounds'])}"
+        return f"{_of_run_times(document)}\n{_of_bounds(document['wait_bounds'])}"
     if any(row["mean_bounded_slowdown"] is None for row in rows):
         return ""
     if len(rows) == 1:
@@ -47,9 +47,8 @@ def verdict(document: Row, runs: Sequence[RunRecord]) -> str:
     if base == chosen:
         base = next(index for index in (lowest, following) if index != chosen)
     begins = _what_is_best(rows, runs, base, lowest, alike)
-    return " ".join(
-        filter(None, [begins, why, _at_what_price(rows, runs, base, chosen), _worse_than_requests(document)])
-    )
+    best = " ".join(filter(None, [begins, why]))
+    return "\n".join(filter(None, [best, *_at_what_price(rows, runs, base, chosen), _worse_than_requests(document)]))
 
 
 def baseline(document: Row) -> int:
@@ -159,7 +158,7 @@ def _more(rows: Sequence[Row], runs: Sequence[RunRecord], index: int, lowest: in
     return f"{slowdown(more)} more{_sure(runs, index, lowest).replace(' (', ', ').removesuffix(')')}"
 
 
-def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lowest: int) -> str:
+def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lowest: int) -> list[str]:
     a, b = rows[base], rows[lowest]
     comparison = _paired(runs, base, lowest)
     longer = b["mean_wait"] - a["mean_wait"]
@@ -176,25 +175,25 @@ def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lo
         if comparison
         else ""
     )
+    users = []
     if comparison:
-        whom += f"; {_worst_user(runs, base, lowest, comparison)}"
-    if comparison and comparison.later:
-        whom += f", and {percent(comparison.later, '.3g')} of all jobs started later"
+        later = f", and {percent(comparison.later, '.3g')} of all jobs started later" if comparison.later else ""
+        users = [f"{_worst_user(runs, base, lowest, comparison)}{later}."]
     longest, shorter = duration(b["max_wait"]), duration(a["max_wait"])
     most = f"was {longest}, as under {a['policy']}" if longest == shorter else f"was {longest}, not {shorter}"
     beside = f"Compared with {a['policy']}, jobs under {b['policy']} waited {mean} on average"
-    return f"{beside}{whom}; the longest wait {most}."
+    return [f"{beside}{whom}; the longest wait {most}.", *users]
 
 
 def _worst_user(runs: Sequence[RunRecord], base: int, chosen: int, comparison: PairedDifferences) -> str:
     if comparison.users_worse is None:
-        return f"no user has {FEW} jobs, so no user's mean wait is compared"
+        return f"No user has {FEW} jobs, so no user's mean wait is compared"
     worst = worst_off(runs[base].jobs, runs[chosen].jobs)
     if worst is None:
-        return f"no user with {FEW} jobs waited longer by more than a minute on average"
+        return f"No user with {FEW} jobs or more waited longer by more than a minute on average"
     return (
-        f"of the users with {FEW} jobs, {percent(comparison.users_worse)} waited longer by more than a minute on "
-        f"average, user {worst.user_id} most: {duration(worst.longer)} ({counted(worst.jobs, 'job')})"
+        f"Of the users with {FEW} jobs or more, {percent(comparison.users_worse)} waited longer by more than a minute "
+        f"on average, user {worst.user_id} most: {duration(worst.longer)} ({counted(worst.jobs, 'job')})"
     )
 
 
@@ -208,7 +207,8 @@ def _worse_than_requests(document: Row) -> str:
     }
     return " ".join(
         f"Predictor {name} is worse than the requests: {duration(error)} off on average, "
-        f"requests {duration(requests['mean_absolute_error'])}."
+        f"requests {duration(requests['mean_absolute_error'])}. A policy can gain from its order of jobs all the same: "
+        "the scores are with it."
         for name, error in worse.items()
     )
 

@@ -30,7 +30,7 @@ def sweep(
     ] = 0,
     tail: Annotated[
         float, typer.Option(metavar="SHARE", min=0, help="Maximum tail of a winner, as a share of easy's.")
-    ] = 1.10,
+    ] = 1.25,
     user: Annotated[
         float, typer.Option(metavar="SHARE", min=0, help="Maximum mean wait of the worst user, as a share of easy's.")
     ] = 1.15,

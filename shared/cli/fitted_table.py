@@ -36,7 +36,8 @@ class FittedTable:
     notes
         Lines beneath the table.
     legend
-        Meanings of names in the table.
+        Meanings of names in the table. Of a SPEC, the keys at their defaults are left out, as `--json` has them. A SPEC
+        that then equals its name is left out.
     ends
         Indices of the rows that end a section.
     """
@@ -54,7 +55,9 @@ class FittedTable:
         self._names = names
         self._columns = [*columns[:1], *(column for column in columns[1:] if set(column.cells) != {NOTHING})]
         self._notes = notes
-        self._legend = legend or {}
+        self._legend = {
+            name: of for name, of in (legend or {}).items() if not (isinstance(of, Spelled) and of.short == name)
+        }
         self._ends = ends
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
@@ -116,10 +119,8 @@ def _meaning(stands_for: Spelled | str) -> Text:
     """Return a meaning for the legend. A SPEC gets spaces at which its line may break; in quotes it is still valid."""
     if isinstance(stands_for, str):
         return Text(one_line(stands_for))
-    keys = [_cut(one_line(key)).replace(",", ", ") for key in (*stands_for.chosen, *stands_for.defaults)]
-    text = Text(f"{stands_for.name}({', '.join(keys)})" if keys else stands_for.name)
-    text.stylize("dim", len(f"{stands_for.name}({', '.join(keys[: len(stands_for.chosen)])}"))
-    return text
+    keys = [_cut(one_line(key)).replace(",", ", ") for key in stands_for.chosen]
+    return Text(f"{stands_for.name}({', '.join(keys)})" if keys else stands_for.name)
 
 
 def _cut(key: str) -> str:

@@ -124,6 +124,15 @@ def test_there_are_commands() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_a_shell_reads_each_command_as_it_stands(page: str) -> None:
+    """A SPEC with parentheses or braces needs quotes; without them, bash reports a syntax error."""
+    for line in PAGES[page].splitlines():
+        if re.match(r"(\$ )?shadowtime [a-z]", line):
+            bare = re.sub(r"'[^']*'|\"[^\"]*\"|\s#.*", "", line)
+            assert not re.search(r"[(){}<>*;]", bare), line
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_no_page_has_a_command_of_before(page: str) -> None:
     assert not re.search(OLD_FORMS, PAGES[page])
 

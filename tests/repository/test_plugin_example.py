@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -83,7 +84,7 @@ def test_the_page_shows_what_the_template_has(source: Path) -> None:
 )
 def test_commands_of_its_page_and_readme_run(command: str, tmp_path: Path) -> None:
     few = ("--jobs", "150") if command.startswith("replay") else ()
-    told = run(sys.executable, "-m", "shadowtime", *command.split(), *few, cwd=tmp_path)
+    told = run(sys.executable, "-m", "shadowtime", *shlex.split(command), *few, cwd=tmp_path)
     named = re.search(r"first-fit|usual-share|tallest", command)
     assert named is not None
     assert named[0] in "".join(told.split())

@@ -7,9 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, RunTime
-from shadowtime.services.processes.ask.alternatives import Alternative
+from shadowtime.services.processes.ask.alternatives import Alternative, AlternativeShape
 from shadowtime.services.processes.ask.questions import Answer, Offers, OffersQuestion, Question, age_line
-from shadowtime.shared.formatting import duration, percent, utc_clock
+from shadowtime.shared.formatting import counted, duration, hours_minutes, percent, utc_clock
 from shadowtime.shared.messages import WITHOUT_CONFIDENCE, WaitBound
 from shadowtime.shared.quoting import one_line
 from shadowtime.shared.stages import HIGH
@@ -21,43 +21,64 @@ SHOWN = (0.5, 0.9)
 
 def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
     """Return the advice for people: lines about the job, and the table of alternatives."""
-    states = ", ".join(
-        f"{state.stage} at {utc_clock(state.time, state.unix_start)} (event {state.sequence})" for state in advice.as_of
-    )
     lines = [
-        f"cluster {one_line(advice.cluster)}, run {one_line(advice.run)}; state of {states}",
+        advised_line(question, advice),
         run_time_line(advice.run_time, question.requested_time),
         *(
-            f"bound ({wait_bound.grouping}): 95 % of such jobs wait no longer than {duration(wait_bound.bound)}"
+            f"bound ({wait_bound.grouping}): {_limit_of(wait_bound)}"
             for wait_bound in advice.bounds
-            if wait_bound.bound is not None
-            and wait_bound.queue is None
-            and wait_bound.grouping in ("ensemble", "conformal")
+            if wait_bound.queue is None and wait_bound.grouping in ("ensemble", "conformal")
         ),
     ]
     reasons = dict.fromkeys(alternative.reason for alternative in advice.alternatives if alternative.reason is not None)
-    lines[1:1] = age_line(advice.log_age)
     lines += [f"no start is forecast: {reason}" for reason in reasons]
-    if advice.unadvised is not None:
-        lines.append(f"no request is advised: {advice.unadvised}")
     if advice.note is not None:
         lines.append(advice.note)
+    states = ", ".join(
+        f"{state.stage} {utc_clock(state.time, state.unix_start)} (event {state.sequence})" for state in advice.as_of
+    )
+    run = f"cluster {one_line(advice.cluster)}, run {one_line(advice.run)}; as of: {states}"
+    lines += age_line(advice.log_age)
     caption = (
         f"*: ends earliest with a risk of at most {percent(question.risk, 'g')} of being cut (longer requests: half of "
-        "it); +: none ends as early with as small a risk. Waits if no other job arrives. Other sizes do the same work."
+        "it); +: none ends as early with as small a risk. Size: processors, for the same work. Waits if no other job "
+        "arrives."
     )
-    return Group(*lines, alternatives_table(advice.alternatives, caption))
+    return Group(*lines, alternatives_table(advice.alternatives, caption), run)
+
+
+def advised_line(question: AdviceQuestion, advice: Advice) -> str:
+    """Return the advice in one sentence, or why there is none."""
+    advised = next((alternative for alternative in advice.alternatives if alternative.advised), None)
+    if advised is None:
+        return f"No request is advised: {advice.unadvised or advice.run_time.reason}."
+    shape = AlternativeShape(advised.processors, advised.requested_time)
+    size = "" if shape.processors == question.processors else f" on {counted(shape.processors, 'processor')}"
+    asked = hours_minutes(question.requested_time)
+    what = (
+        f"Keep your request of {asked}"
+        if shape == (question.processors, question.requested_time)
+        else f"Request {hours_minutes(shape.requested_time)}{size} in place of {asked}"
+    )
+    start = "" if advised.mean_wait is None else f" and starts in {duration(advised.mean_wait)} on average"
+    return f"{what}: the job is cut with probability {advised.cut or 0.0:.3f}{start}."
 
 
 def run_time_line(run_time: RunTime, requested_time: int) -> str:
     """Return the predicted run time of the job in words, or why there is none."""
     if run_time.mean is None or run_time.cut is None:
         return f"run time: {run_time.reason}"
-    quantiles = dict(run_time.quantiles)
+    median, longest = (hours_minutes(round(dict(run_time.quantiles)[share])) for share in (0.5, 0.95))
     return (
-        f"run time: {duration(quantiles[0.5])} or less with probability 0.5, {duration(quantiles[0.95])} with 0.95; "
-        f"cut at {duration(requested_time)} with {run_time.cut:.3f} (from {run_time.observations} jobs)"
+        f"run time: at most {median} with probability 0.5, {longest} with 0.95; longer than your "
+        f"{hours_minutes(requested_time)} with {run_time.cut:.3f} (from {counted(run_time.observations, 'job')})"
     )
+
+
+def _limit_of(bound: WaitBound) -> str:
+    if bound.bound is None:
+        return f"none: {bound.reason}"
+    return f"95 % of such jobs wait no longer than {duration(bound.bound)}"
 
 
 def alternatives_table(alternatives: tuple[Alternative, ...], caption: str) -> Table:
@@ -65,7 +86,7 @@ def alternatives_table(alternatives: tuple[Alternative, ...], caption: str) -> T
     table = Table(caption=caption, caption_justify="left")
     for heading in (
         "",
-        "processors",
+        "size",
         "request",
         "cut",
         "mean wait",
@@ -79,7 +100,7 @@ def alternatives_table(alternatives: tuple[Alternative, ...], caption: str) -> T
         table.add_row(
             "*" if alternative.advised else "+" if alternative.pareto_best else "",
             str(alternative.processors),
-            duration(alternative.requested_time),
+            hours_minutes(alternative.requested_time),
             "-" if alternative.cut is None else f"{alternative.cut:.3f}",
             "-" if alternative.mean_wait is None else duration(alternative.mean_wait),
             *("-" if share not in within else duration(within[share]) for share in SHOWN),

@@ -178,7 +178,7 @@ def columns_shown(names: Sequence[str], values: Sequence[str]) -> str:
     >>> columns_shown(["job", "t"], ["17", "2026-11-22"]), columns_shown(["job", "t"], [])
     ("job '17', t '2026-11-22'", 'job, t')
     """
-    texts = (f" {quote(value, 24)}" for value in values)
+    texts = (f" {quote(value, 32)}" for value in values)
     shown = [_plain(name) + next(texts, "") for name in names[:MAX_SHOWN]]
     return ", ".join(shown) + (f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else "")
 

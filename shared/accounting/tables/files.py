@@ -283,7 +283,8 @@ def frame_table(frame: Any) -> TableFile:
             frame = frame.to_arrow()
         table = frame if isinstance(frame, pyarrow.Table) else pyarrow.table(frame)
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        raise TraceError(f"{FRAME}: cannot be read as a table: {str(error).splitlines()[0]}") from error
+        reason = "; ".join(map(str, reversed(error.args))).partition("\n")[0]
+        raise TraceError(f"{FRAME}: cannot be read as a table: {reason}") from error
     return _ArrowTable(FRAME, table.column_names, lambda rows: iter(table.to_batches(max_chunksize=rows)))
 
 

@@ -244,10 +244,8 @@ class _Table:
             missing.append("start or wait" if "end" in named or "run_time" in named else "end or run_time")
         if missing:
             missing += ["limit"] * ("limit" not in named)
-            options = "--columns " + ", ".join(f"{name}=COLUMN" for name in missing)
-            if self.path == FRAME:
-                options = f"columns={{{missing[0]!r}: …}}"
-            elif preset := preset_of(self._names):
+            options = "--columns " + ", ".join(f"{name.split()[0]}=COLUMN" for name in missing)
+            if preset := preset_of(self._names):
                 options = f"--preset {preset}, whose columns it has, or {options}"
             optional = "; limit is not needed with --requests actual" if "limit" in missing else ""
             raise TraceError(

@@ -536,7 +536,8 @@ def error_of(error: Exception) -> StoreError | StateAltered:
         return StateAltered(reason_of(error))
     if isinstance(error, AuthenticationError) or "HELLO" in str(error):
         return StoreError(
-            "Redis cannot be used: it rejects the user and the password of the settings; run this in "
-            "the checkout of `make stack`, or set SHADOWTIME_ACCESS to its folder .stack/access"
+            "Redis cannot be used: it rejects the user and the password of the settings; run this in the folder of the "
+            "stack, or set SHADOWTIME_ACCESS to its folder .stack/access. Do not set another SHADOWTIME_REDIS_URL: "
+            "stored logins are only sent to the address that they are for"
         )
     return StoreError(f"Redis cannot be used: {reason_of(error)}")

@@ -17,11 +17,12 @@ import pytest
 from shadowtime.replayer.campaign.all_papers import reproduce_all
 from shadowtime.replayer.campaign.file import read_campaign
 from shadowtime.replayer.campaign.logs import find_logs, workload_of
+from shadowtime.replayer.campaign.reproduce import reproduce
 from shadowtime.replayer.campaign.run import How
 from shadowtime.replayer.logs.swf import write_swf
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.shared.cli.paths import ROOT
-from shadowtime.shared.errors import TraceError
+from shadowtime.shared.errors import SettingsError, TraceError
 from tests.support.forked import run_forked
 from tests.support.patience import PATIENCE
 
@@ -265,6 +266,7 @@ def test_of_the_first_jobs_alone_no_figures_of_a_paper_are_shown(folder: Path) -
     assert done.returncode == 0, done.stderr
     assert "20 jobs on 16 processors" in done.stdout
     assert "(12)" not in done.stdout
+    assert "--first: the paper's figures are left out" in done.stderr.replace("\n", " ")
 
 
 def test_all_papers_make_one_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -289,6 +291,19 @@ def test_all_papers_make_one_document(folder: Path, capsys: pytest.CaptureFixtur
         "≠ E: not explained",
     ):
         assert text in page
+
+
+def test_the_list_needs_nothing_that_a_campaign_needs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A campaign with `boosted` cannot be read without LightGBM."""
+
+    def refuse(path: Path) -> None:
+        raise SettingsError("it needs LightGBM, which is not installed")
+
+    monkeypatch.setattr("shadowtime.replayer.campaign.file.read_campaign", refuse)
+    reproduce()
+    assert "run_times " in capsys.readouterr().out
 
 
 def test_all_that_can_be_reproduced_is_listed(folder: Path) -> None:

@@ -165,6 +165,14 @@ def test_mistakes_of_a_sweep_are_named(policies: Any, options: dict[str, Any], m
         shadowtime.sweep(None, policies, **options)
 
 
+def test_a_sweep_names_no_folder_that_it_deletes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    shadowtime.sweep(None, ["easy"], jobs=50)
+    assert "results in" not in (told := capsys.readouterr().err)
+    assert "rows in" not in told
+    shadowtime.sweep(None, ["easy"], jobs=50, out=tmp_path / "kept")
+    assert f"rows in {tmp_path / 'kept'}" in capsys.readouterr().err.replace("\n", "")
+
+
 @pytest.mark.parametrize(("log", "named"), [(LOG, " bundled"), ({"submit": [0]}, " of type dict"), (5, " of type int")])
 def test_a_sweep_of_no_path_says_what_it_needs(log: Any, named: str) -> None:
     with pytest.raises(SettingsError, match=rf"log{named}: a sweep reads its log .* give the path of the log"):
@@ -196,7 +204,7 @@ def test_a_log_may_be_a_frame() -> None:
     [
         (
             {"a": [1]},
-            "the data frame: no column for submit, processors, .*; give columns={'submit': …}; .* it has a '1'",
+            "the data frame: no column for submit, .*; give columns={'submit': .*'end': 'COLUMN'.*}; .* it has a '1'",
         ),
         (5, "expected the path of a log, or a data frame of pandas, polars or pyarrow; found '5'"),
         (None, "expected the path of a log, or a data frame .*; found 'None'"),

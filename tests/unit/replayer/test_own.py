@@ -208,6 +208,21 @@ def _broken(rows: Any) -> Any:
     return broken
 
 
+def test_a_forgotten_return_is_named() -> None:
+    with pytest.raises(ReplayError, match="broken: expected the rows to start, found None; return an empty list"):
+        shadowtime.replay(LOG, _broken(None))
+
+
+def test_a_class_whose_constructor_needs_more_than_settings_is_refused() -> None:
+    class Scaled(InOrder):
+        def __init__(self, factor: float, offset: float = 0.0) -> None:
+            self.factor, self.offset = factor, offset
+
+    with pytest.raises(SettingsError, match="its constructor needs factor; pass an object of the class instead"):
+        shadowtime.replay(LOG, Scaled)
+    assert shadowtime.replay(LOG, Scaled(2.0)).scores.policy.jobs == len(LOG)
+
+
 def test_jobs_that_do_not_fit_are_named() -> None:
     def greedy(now: int, queue: Any, running: Any, free: int) -> Any:
         return range(len(queue))

@@ -35,6 +35,28 @@ def test_units_formats_and_lenience_of_a_table(tmp_path: Path) -> None:
     assert [job.requested_time for job in log] == [5400] * 4
 
 
+def test_what_is_left_out_is_reported(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    row = "03/10/2026 00:00,03/10/2026 01:00,03/10/2026 02:00,{},90"
+    path.write_text("\n".join(["submit,start,end,processors,limit", row.format(4), row.format(32)]) + "\n")
+    stated: dict[str, Any] = {"columns": {"limit": "limit:min"}, "date_format": "%d/%m/%Y %H:%M"}
+    assert len(shadowtime.read_log(f"{path}@16", **stated)) == 1
+    assert "jobs: skipped 1 job: 1 larger than the machine" in caplog.messages
+    assert any("processors were held at one time" in message for message in caplog.messages)
+    with pytest.raises(SettingsError, match="@PROCESSORS and processors= exclude each other"):
+        shadowtime.read_log(f"{path}@16", 16, **stated)
+
+
+def test_errors_about_a_frame_name_arguments_of_python() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame({"when": ["2026-10-01"], "user": ["a"]})
+    with pytest.raises(TraceError, match=r"give columns=\{'submit': 'COLUMN', .* not needed with requests='actual'"):
+        shadowtime.read_log(frame)
+    with pytest.raises(TraceError, match="Conversion failed for column user"):
+        shadowtime.read_log(pd.DataFrame({"user": ["a", 5]}))
+
+
 def test_a_preset_is_the_columns_of_a_data_set(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="pm100"):
         shadowtime.read_log(tmp_path / "jobs.csv", preset="nothing")

@@ -27,11 +27,11 @@ PAGES = ("#ffffff", "#181b1f")
 
 LMS = np.array([[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]])
 LAB = np.array([[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]])
-"""Matrices of Oklab (Ottosson 2020)."""
+"""Matrices of Oklab, by Ottosson."""
 
 NO_GREEN = np.array([[0.3673, 0.8606, -0.2280], [0.2801, 0.6725, 0.0474], [-0.0118, 0.0429, 0.9689]])
 NO_RED = np.array([[0.1523, 1.0526, -0.2049], [0.1145, 0.7863, 0.0992], [-0.0039, -0.0481, 1.0520]])
-"""What people without green, or without red, cones see (Machado 2009)."""
+"""What people without green, or without red, cones see, by Machado and others."""
 
 
 def light(colour: str) -> Floats:

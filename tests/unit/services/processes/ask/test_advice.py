@@ -75,7 +75,7 @@ def test_a_bound_that_the_waiting_jobs_contradict_is_not_advised() -> None:
     assert "conformal" in withdrawn & before
     output = StringIO()
     Console(file=output, width=100).print(advice_table(asked(), advice))
-    assert "bound (conformal)" not in output.getvalue()
+    assert "bound (conformal): none: withdrawn" in output.getvalue()
 
 
 def test_advice_on_a_job_that_names_no_type_of_gpu_says_so(stored: Stored) -> None:
@@ -208,8 +208,9 @@ def test_the_table_says_it_in_words(stored: Stored) -> None:
     console = Console(file=output, width=160, highlight=False)
     console.print(advice_table(question, asyncio.run(stored.advising.advise(question))))
     told = output.getvalue()
-    assert "state of runtime_distribution at" in told
-    assert "cut at 2 h" in told.replace("2.00 h", "2 h").replace("2.0 h", "2 h")
+    assert told.startswith(("Keep your request of 2:00 h:", "Request "))
+    assert "longer than your 2:00 h with" in told
+    assert "as of: runtime_distribution" in told
     assert "a risk of at most 5" in told
     assert told.count("*") >= 2
 

@@ -119,7 +119,7 @@ def test_times_of_a_log_with_a_date_are_dates(reader: MemoryReader) -> None:
     )  # fmt: skip
     question = read_as(AdviceQuestion, {"cluster": "kth", "processors": 4, "requested_time": 60})
     Console(file=output, width=200).print(advice_table(question, advice))
-    assert "scheduler at 26 Nov" in output.getvalue()
+    assert "scheduler 26 Nov" in output.getvalue()
 
 
 @pytest.mark.parametrize(("name", "age"), [("live", 300), ("shadow/easy", None)])
