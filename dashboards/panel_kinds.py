@@ -27,10 +27,12 @@ from grafana_foundation_sdk.models.common import (
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from shadowtime.dashboards.queries import Query, last
+from shadowtime.shared.messages import DESCRIPTIONS, describe_drift
 from shadowtime.shared.text import (
     GROUPING_COLOURS,
     HUES,
     NEUTRAL,
+    OTHER_COLOURS,
     POLICY_COLOURS,
     REASON_COLOURS,
     REASON_NAMES,
@@ -58,7 +60,14 @@ A value must not be negative, because Grafana would write "00:00:01 ago"."""
 COUNT = "locale"
 """Unit of numbers of jobs: 5,000 and not 5 K."""
 
+FAILURE = "{{failure}}"
+"""Legend of a series about predictions that fail."""
+
 COLOURS: Mapping[str, Mapping[str, str]] = {
+    FAILURE: {
+        **dict(zip(DESCRIPTIONS.values(), OTHER_COLOURS, strict=True)),
+        **{describe_drift("wait_bound", grouping): colour for grouping, colour in GROUPING_COLOURS.items()},
+    },
     "{{stage}}": STAGE_COLOURS,
     "{{grouping}}": GROUPING_COLOURS,
     "{{reason}}": WAITING_COLOURS,

@@ -2,13 +2,15 @@
 
 from grafana_foundation_sdk.builders.common import TableSortByFieldState
 from grafana_foundation_sdk.builders.dashboard import Dashboard
+from grafana_foundation_sdk.models.common import LegendPlacement
 
 from shadowtime.dashboards.empty_dashboard import board, with_panels
-from shadowtime.dashboards.panel_kinds import Asks, chart
+from shadowtime.dashboards.panel_kinds import FAILURE, Asks, chart, lanes, legend
 from shadowtime.dashboards.queries import ONE, Query, largest, last, worded
 from shadowtime.dashboards.screens.moments import rows
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.messages import DESCRIPTIONS, describe_drift
+from shadowtime.shared.text import BAD, GOOD
 
 NONE_FAILED = "none has failed; nothing is tested in the first 20 days"
 UNWATCHED = "No outcome of a prediction is known yet: replay with --runtime experts or --wait-bound bmbp"
@@ -47,20 +49,22 @@ def dashboard() -> Dashboard:
                 "percentunit",
                 UNWATCHED,
             ),
-            [Query(f"topk_last(5, {_described(ONE.of(names.DRIFT_EVIDENCE))})", "{{failure}}")],
+            [Query(f"topk_last(5, {_described(ONE.of(names.DRIFT_EVIDENCE))})", FAILURE)],
             span=24,
-        ).axis_soft_max(1),
-        chart(
+        )
+        .axis_soft_max(1)
+        .legend(legend([FAILURE]).placement(LegendPlacement.BOTTOM)),
+        lanes(
             "Predictions that do not hold",
-            Asks("When did predictions fail? 1 while they do, 0 while they hold.", "none", UNWATCHED),
+            Asks("When did predictions fail, and for whom?", "none", UNWATCHED),
             [
                 Query(
                     largest(f'label_join({_described(ONE.of(names.DRIFTING))}, "of", ", ", "failure", "whose")', "of"),
                     "{{of}}",
                 )
             ],
-            span=24,
-        ).axis_soft_max(1),
+            {"0": ("hold", GOOD), "1": ("do not hold", BAD)},
+        ).span(24),
     )
     return with_panels(made, seen)
 

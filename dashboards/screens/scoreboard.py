@@ -48,7 +48,7 @@ def dashboard() -> Dashboard:
         chart(
             "Why jobs wait (mean of the policies)",
             Asks("For which reason do jobs wait? Jobs by the first reason that applies."),
-            [Query(f"sum by (reason) ({_reasons()}) / scalar(count(count by (policy) ({_reasons()})))", "{{reason}}")],
+            [Query(_reasons(), "{{reason}}")],
             stacked=True,
         ),
         chart(
@@ -161,7 +161,10 @@ def _table() -> table.Panel:
 
 
 def _reasons() -> str:
-    return SEVERAL.of(names.WAITING_REASONS)
+    """Return the query for the mean number of waiting jobs by reason, over all policies. Ended runs count as 0."""
+    reasons = SEVERAL.of(names.WAITING_REASONS)
+    policies = f"scalar(count(count by (policy) (last_over_time({reasons}[$__range] @ end()))))"
+    return f"sum by (reason) (last_over_time({reasons}[{SILENT}])) / {policies}"
 
 
 def _capacity() -> str:

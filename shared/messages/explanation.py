@@ -1,6 +1,6 @@
 """Explanations of waits, from the state of stage `scheduler`: the answers of `ask --job` and of the live page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Literal, Protocol, runtime_checkable
 
 from pydantic import Field
@@ -188,6 +188,13 @@ class Explains(Protocol):
         """Return the state of a job and the reasons for it; None if the job is not known.
 
         A brief answer runs no policy, and names no running jobs that must end.
+        """
+        ...
+
+    def expected_ends(self) -> Mapping[int, tuple[int, bool]]:
+        """Return the expected end of each running job in seconds, and whether its limit is later, by job number.
+
+        It is what the policy plans with. Without a prediction and a limit, a job is left out.
         """
         ...
 

@@ -48,7 +48,7 @@ def job_page(
             "ended": None if story.ended is None else moment(story.ended),
             "withdrawn": None if story.withdrawn is None else moment(story.withdrawn),
             "ran": _ran(view, story),
-            "expected_end": None if (expected := story.expected_end(view.time)) is None else expected.end,
+            "expected_end": None if (expected := view.expected_end(story)) is None else expected.end,
             "limit": _limit_ends(view, story),
             "starts": _mark(view, story),
             "now": view.time,
@@ -75,7 +75,7 @@ def headline(view: LiveView, story: Story) -> list[str]:
         return [f"It {LEFT[story.withdrawn.reason]} after it had waited for {waited}.{back}"]
 
     if started is not None:
-        expected = story.expected_end(now)
+        expected = view.expected_end(story)
         if story.suspended:
             return [f"It is suspended, and does not hold its {procs(started.processors)} until it resumes."]
         ran = view.jobs.running[job.job_number].ran(now)

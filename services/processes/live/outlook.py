@@ -9,7 +9,6 @@ from typing import NamedTuple
 from shadowtime.services.processes.live.rows import Ranges, free_rows
 from shadowtime.services.processes.live.story import Story
 from shadowtime.shared.formatting import clock
-from shadowtime.shared.kernels import BEYOND
 from shadowtime.shared.messages import StartOutlook
 
 MAX_PLANNED = 12
@@ -68,12 +67,18 @@ class Planned(NamedTuple):
 
 
 def planned(
-    machine: MachineMoment, head: Head | None, starts: Mapping[Story, StartOutlook | None], running: Iterable[Story]
+    machine: MachineMoment,
+    head: Head | None,
+    starts: Mapping[Story, StartOutlook | None],
+    running: Iterable[tuple[Story, int]],
 ) -> Iterator[Planned]:
-    """Yield the next future starts, each with the rows that are free for it. Jobs of unknown length are left out."""
+    """Yield the next future starts, each with the rows that are free for it. Jobs of unknown length are left out.
+
+    `running` has the running jobs, each with its expected end.
+    """
     blocks = [
-        (rows, execution.started.time, now_or_later(execution, machine.now))
-        for execution in running
+        (rows, execution.started.time, end)
+        for execution, end in running
         if execution.started
         for rows in execution.ranges
     ]  # fmt: skip
@@ -86,12 +91,6 @@ def planned(
         rows = free_rows(taken, story.job.requested_processors, machine.processors)
         blocks += [(row, start, end) for row in rows]
         yield Planned(story.job.job_number, start, end, forecast, rows)
-
-
-def now_or_later(story: Story, now: int) -> int:
-    """Return the expected end of a running job, `now` at the earliest. Return `BEYOND` if the end is unknown."""
-    expected = story.expected_end(now)
-    return BEYOND if expected is None else max(expected.end, now)
 
 
 def _starts(

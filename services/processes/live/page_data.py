@@ -1,6 +1,6 @@
 """Data of the live page, as values for JSON. Times are seconds of the log; the page shows them as dates."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -8,7 +8,7 @@ from shadowtime.services.processes.ask import NO_WORDS, SEARCHED, ClusterWords
 from shadowtime.services.processes.live.outlook import base
 from shadowtime.services.processes.live.queue_rows import Sees, everything, naming
 from shadowtime.services.processes.live.rows import MAX_BLOCKS
-from shadowtime.services.processes.live.run_stories import SIZES
+from shadowtime.services.processes.live.run_stories import SIZES, size_class
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.story import Story
 from shadowtime.shared.messages import WaitBound, moment
@@ -158,7 +158,7 @@ def _waiting(view: LiveView, story: Story, place: int, sees: Sees, words: Cluste
 
 def _running(view: LiveView, story: Story) -> dict[str, Any]:
     """Return the row of a job that runs. It has run from `began`, without its suspensions, until now or `stopped`."""
-    execution, expected = view.jobs.running[story.job.job_number], story.expected_end(view.time)
+    execution, expected = view.jobs.running[story.job.job_number], view.expected_end(story)
     started = execution.started
     return {
         "user": story.job.user_id,
@@ -185,7 +185,7 @@ def _blocks(view: LiveView) -> dict[str, list[Any]]:
     }
     for job, started, *_ in islice(view.jobs.running.values(), MAX_BLOCKS):
         story = view.stories[job.job_number]
-        expected = story.expected_end(view.time)
+        expected = view.expected_end(story)
         end = None if expected is None else expected.end
         key = f"{job.job_number}/{started.time}"
         page[key] = [job.job_number, job.user_id, started.time, end, 1, _flat(story.ranges)]
@@ -210,21 +210,35 @@ def _doubt(view: LiveView, bound: WaitBound) -> dict[str, Any] | None:
         return None
     covered = view.coverage.get((bound.grouping, None))
     known = (0, 1.0) if covered is None else (covered.revealed, covered.covered)
-    waits = ((view.time - story.job.since, story.bound_of(bound.grouping)) for story in view.waiting())
-    doubt = doubt_of(bound, waits, *known)
+    doubt = doubt_of(bound, _waits(view, bound, view.waiting()), *known)
     return None if doubt is None else doubt._asdict()
+
+
+def _waits(view: LiveView, bound: WaitBound, waiting: Iterable[Story]) -> Iterator[tuple[int, int | None]]:
+    """Yield how long each waiting job has waited, and its bound of the same grouping."""
+    return ((view.time - story.job.since, story.bound_of(bound.grouping)) for story in waiting)
 
 
 def _by_size(view: LiveView) -> list[list[Any]]:
     """Return a row for each class of sizes: smallest and largest size, latest bound, quantile and time of the bound.
 
-    The list is empty after the end of the run, as no more jobs are submitted.
+    The bound is None if the waiting jobs of that size contradict it, or all waiting jobs contradict its grouping. The
+    list is empty after the end of the run, as no more jobs are submitted.
     """
     if view.closed:
         return []
     least, most = [1, *(size + 1 for size in SIZES)], [*SIZES, view.processors]
-    waits_by_size = sorted(view.by_size.items())
-    return [[least[kind], most[kind], bound.bound, bound.quantile, time] for kind, (time, bound) in waits_by_size]
+    waiting: dict[int, list[Story]] = {}
+    for story in view.waiting():
+        waiting.setdefault(size_class(story.job.requested_processors), []).append(story)
+    rows: list[list[Any]] = []
+    for kind, (time, bound) in sorted(view.by_size.items()):
+        doubt, of_all = doubt_of(bound, _waits(view, bound, waiting.get(kind, ()))), _doubt(view, bound)
+        withdrawn = (doubt is not None and doubt.withdrawn) or (of_all is not None and of_all["withdrawn"])
+        limit = None if withdrawn else bound.bound
+        rows.append([least[kind], min(most[kind], view.processors), limit, bound.quantile, time])
+
+    return rows
 
 
 def matches(view: LiveView, wanted: str, sees: Sees = everything, words: ClusterWords = NO_WORDS) -> dict[str, Any]:

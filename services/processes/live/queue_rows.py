@@ -50,7 +50,7 @@ def queue_row(view: LiveView, story: Story, words: ClusterWords, sees: Sees = ev
     user, partition = words.name("user", job.user_id), words.name("partition", job.queue_number)
     started, processors = story.started, job.requested_processors
     if started is not None:
-        expected, ran = story.expected_end(view.time), view.jobs.running[job.job_number].ran(view.time)
+        expected, ran = view.expected_end(story), view.jobs.running[job.job_number].ran(view.time)
         return QueueRow(
             job=words.job(job.job_number),
             user=user,

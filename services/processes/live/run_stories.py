@@ -51,6 +51,11 @@ SORTED = re.compile(r"[(:,]queue=(?!(fcfs|BF|yes|no)\b)")
 """The key of a SPEC that sets another order of the queue. With it, even a policy of `IN_ORDER` has another head."""
 
 
+def size_class(processors: int) -> int:
+    """Return the class of `SIZES` of a job that requests so many processors, from 0."""
+    return bisect_left(SIZES, processors)
+
+
 class Stories(StageHandler):
     """One run: the story of each of its jobs, the picture of its machine, and its last events in sentences."""
 
@@ -98,7 +103,7 @@ class Stories(StageHandler):
             self.last_bounds = tuple(wait_bound for wait_bound in envelope.wait_bounds if wait_bound.queue is None)
         self.ranges |= {(ranges.grouping, ranges.queue): ranges for ranges in envelope.wait_ranges or ()}
         if (bound := chosen(envelope.wait_bounds)) is not None:
-            self.by_size[bisect_left(SIZES, job.requested_processors)] = (job.time, bound)
+            self.by_size[size_class(job.requested_processors)] = (job.time, bound)
         return envelope
 
     def on_withdrawn(self, envelope: Envelope, withdrawn: JobWithdrawn, job: JobSubmitted) -> Envelope:

@@ -1,7 +1,7 @@
 """The live page's view of one run: its machine, its waiting and running jobs, and the next start."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from heapq import nsmallest
 from itertools import islice
@@ -13,12 +13,12 @@ from shadowtime.services.processes.live.outlook import (
     Head,
     MachineMoment,
     Planned,
-    now_or_later,
     planned,
 )
 from shadowtime.services.processes.live.run_stories import Stories
-from shadowtime.services.processes.live.story import Story
+from shadowtime.services.processes.live.story import Expected, Story
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.kernels import BEYOND
 from shadowtime.shared.messages import ClusterOpened, Envelope, Explains, Explanation, StartOutlook
 from shadowtime.shared.stages import expected_start
 from shadowtime.shared.text import NamesJob, brief_of, reasons_of
@@ -33,6 +33,7 @@ class LiveView(Stories):
         super().__init__(opened)
         self._explains: Explains | None = None
         self._briefly: dict[int, Explanation | None] = {}
+        self._ends: Mapping[int, tuple[int, bool]] | None = None
         with suppress(SettingsError):  # the policy is not installed here
             self._explains = following(opened)
 
@@ -40,6 +41,7 @@ class LiveView(Stories):
         """Apply an event to the view and to the explanations of waits. If these fail, the run has no explanations."""
         output = super().handle(envelope)
         self._briefly.clear()
+        self._ends = None
         if self._explains is not None:
             try:
                 self._explains.handle(envelope)
@@ -76,6 +78,26 @@ class LiveView(Stories):
         if explanation is None:
             return expected_start(self.time, story.job.since, story.predicted)
         return explanation.starts
+
+    def expected_end(self, story: Story) -> Expected | None:
+        """Return the expected end of a running job, as its policy plans with; None if suspended or unknown.
+
+        If the policy is not installed here, only the prediction of the submission is known.
+        """
+        if self._ends is None and self._explains is not None:
+            try:
+                self._ends = self._explains.expected_ends()
+            except Exception:
+                self._explain_no_more()
+        if self._ends is None:
+            return story.expected_end(self.time)
+        end, predicted = self._ends.get(story.job.job_number, (0, False))
+        return Expected(end, True) if predicted else story.end_at_limit()
+
+    def end_or_never(self, story: Story) -> int:
+        """Return the expected end of a running job, the present at the earliest; `BEYOND` if it is unknown."""
+        expected = self.expected_end(story)
+        return BEYOND if expected is None else max(expected.end, self.time)
 
     def _brief(self, number: int) -> Explanation | None:
         if number not in self._briefly:
@@ -126,11 +148,12 @@ class LiveView(Stories):
 
     def next_to_end(self, count: int, sees: Callable[[Story], bool]) -> list[Story]:
         """Return up to `count` running jobs that are seen: those that are expected to end first, in this order."""
-        return nsmallest(count, filter(sees, self.running()), key=lambda job: now_or_later(job, self.time))
+        return nsmallest(count, filter(sees, self.running()), key=self.end_or_never)
 
     def planned(self, head: Head | None) -> list[Planned]:
         """Return the next future starts. The list is empty if more than `MAX_RUNNING` jobs run."""
         if len(self.jobs.running) > MAX_RUNNING:
             return []
         starts = {story: self.starts(story) for story in islice(self.waiting(), MAX_LOOKED_AT)}
-        return list(planned(self.machine(), head, starts, self.running()))
+        ends = ((story, self.end_or_never(story)) for story in self.running())
+        return list(planned(self.machine(), head, starts, ends))

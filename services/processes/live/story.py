@@ -4,11 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import numpy as np
-
-from shadowtime.shared.distributions import expected_run_time
 from shadowtime.shared.formatting import clock
-from shadowtime.shared.kernels import Floats
 from shadowtime.shared.messages import (
     Drift,
     Envelope,
@@ -17,7 +13,6 @@ from shadowtime.shared.messages import (
     JobStarted,
     JobSubmitted,
     JobWithdrawn,
-    RunTimePrediction,
     WaitBound,
     describe_drift,
     moment,
@@ -27,9 +22,6 @@ from shadowtime.shared.stages import RunningJob, StartPredictions
 
 NOTES = 30
 """The maximum number of decisions that a story keeps. The oldest are dropped first."""
-
-FINE = 0.05
-"""The expected end of a running job is computed again after this share of its elapsed time."""
 
 
 class Weighed(NamedTuple):
@@ -69,10 +61,10 @@ class Awaited(NamedTuple):
 
 
 class Story:
-    """The story of one job. Its run-time distribution is dropped at its end: only waiting or running jobs need it."""
+    """The story of one job."""
 
     __slots__ = (
-        *("_expected", "_histogram", "_until", "adjusted", "adjustment", "advised", "awaited", "bounds", "ended"),
+        *("adjusted", "adjustment", "advised", "awaited", "bounds", "ended"),
         *("forecast", "forecast_reason", "job", "notes", "overtaken", "overtaken_by", "ranges", "run_time", "started"),
         *("submitted", "suspended", "times_weighed", "predicted", "unlimited", "weighed", "withdrawn", "lost"),
     )
@@ -80,10 +72,8 @@ class Story:
     def __init__(self, envelope: Envelope, job: JobSubmitted) -> None:
         self.job = self.submitted = job
         """The present version of the job, and the version that was submitted."""
-        self.run_time: float | None = None
-        self._histogram: Floats | None = None
-        if envelope.run_time is not None and envelope.run_time.observations:
-            self._predicted(envelope.run_time)
+        prediction = envelope.run_time
+        self.run_time = prediction.point if prediction is not None and prediction.observations else None
         adjustment = envelope.adjustment
         self.adjusted = None if adjustment is None or adjustment.key is None else adjustment.adjusted_time
         self.adjustment: str | None = None
@@ -108,13 +98,6 @@ class Story:
         self.overtaken_by: tuple[int, int] | None = None
         """Time and number of the last job that started while the job of this story was the head of the queue."""
         self.ranges: tuple[tuple[int, int], ...] = ()
-        self._expected: Expected | None = None
-        self._until = -1
-
-    def _predicted(self, prediction: RunTimePrediction) -> None:
-        self.run_time = prediction.point
-        if prediction.histogram:
-            self._histogram = np.array(prediction.histogram)
 
     @property
     def limit(self) -> int | None:
@@ -153,20 +136,19 @@ class Story:
 
     def start(self, started: JobStarted) -> None:
         """Record the start of the job."""
-        self.started, self.unlimited = started, False
-        self._expected, self._until, self.lost = None, -1, 0
+        self.started, self.unlimited, self.lost = started, False, 0
 
     def change(self, job: RunningJob) -> None:
-        """Record the new size or limit of the running job. Its expected end is computed again."""
-        self.started, self.unlimited, self._until = job.started, job.unlimited, -1
+        """Record the new size or limit of the running job."""
+        self.started, self.unlimited = job.started, job.unlimited
 
     def withdraw(self, withdrawn: JobWithdrawn) -> None:
         """Record that the job has left the queue."""
-        self.withdrawn, self._histogram = withdrawn, None
+        self.withdrawn = withdrawn
 
     def resume(self, lost: int) -> None:
         """Record that the job continues, and the total seconds of its suspensions."""
-        self.suspended, self.lost, self._until = False, lost, -1
+        self.suspended, self.lost = False, lost
 
     def end(self, ended: JobEnded) -> None:
         """Record the end of the job. A requeued job waits as if it had not started."""
@@ -175,30 +157,26 @@ class Story:
             self.predicted = self.predicted._replace(site=None)
             self.suspended = False
             return
-        self.ended, self._histogram = ended, None
+        self.ended = ended
 
     def expected_end(self, now: int) -> Expected | None:
-        """Return the expected end; None before the start, during a suspension, or if the end is unknown."""
+        """Return the expected end by the prediction or else the limit; None unless it runs and one of them is known."""
         if self.started is None or self.suspended:
             return None
-        began = moment(self.started) + self.lost
-        if now >= self._until or now < began:
-            elapsed = now - began
-            expected = self._expected = self._expect(began, elapsed)
-            again = now + max(1, int(FINE * elapsed))
-            self._until = again if expected is None else max(now + 1, min(again, expected.end))
+        began, run_time, limit = self._began(self.started), self.run_time, self.limit
+        if run_time is not None and now - began < run_time and (limit is None or run_time < limit):
+            return Expected(began + round(run_time), True)
+        return self.end_at_limit()
 
-        return self._expected
+    def end_at_limit(self) -> Expected | None:
+        """Return the end at the limit; None unless it runs and has a limit."""
+        if self.started is None or self.suspended or self.limit is None:
+            return None
+        return Expected(self._began(self.started) + self.limit, False)
 
-    def _expect(self, start: int, elapsed: int) -> Expected | None:
-        limit = self.limit
-        most = float("inf") if limit is None else float(limit)
-        run_time = self.run_time
-        if self._histogram is not None:
-            run_time = expected_run_time(self._histogram, elapsed, most)
-        if run_time is not None and elapsed < run_time < most:
-            return Expected(start + round(run_time), True)
-        return None if limit is None else Expected(start + limit, run_time is not None and run_time >= most)
+    def _began(self, started: JobStarted) -> int:
+        """Return the second at which it would have started without its suspensions."""
+        return moment(started) + self.lost
 
 
 def _bounded(wait_bound: WaitBound) -> Bounded:

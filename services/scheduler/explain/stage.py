@@ -88,10 +88,10 @@ class Explaining(Scheduler):
             if reason is not None:
                 yield job, self._explanation(number, "", 0, reason)
 
-    def running_jobs(self) -> Iterator[tuple[RunningJob, int | None, bool]]:
-        """Yield each running job, its expected end by the policy's plan in seconds, and whether its limit is later.
+    def expected_ends(self) -> dict[int, tuple[int, bool]]:
+        """Return the expected end of each running job in seconds, and whether its limit is later, by job number.
 
-        The expected end of a suspended job is None, as is that of a job without a prediction and a limit.
+        It is what the policy plans with. Suspended jobs are left out, and jobs without a prediction and a limit.
         """
         ends: dict[int, tuple[int, bool]] = {}
         for pool in self.pools:
@@ -100,6 +100,12 @@ class Explaining(Scheduler):
             for number, expected, requested in zip(*columns, strict=True):
                 if expected - self.time <= MAX_DURATION:
                     ends[number] = expected, expected < requested
+
+        return ends
+
+    def running_jobs(self) -> Iterator[tuple[RunningJob, int | None, bool]]:
+        """Yield each running job, its expected end (None if unknown), and whether its limit is later."""
+        ends = self.expected_ends()
         for number, job in self.jobs.running.items():
             yield job, *ends.get(number, (None, False))
 

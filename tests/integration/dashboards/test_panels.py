@@ -245,6 +245,22 @@ def test_only_predictions_that_failed_are_listed_with_their_times(filled: Filled
     }  # fmt: skip
 
 
+def test_reasons_for_waits_are_means_over_all_policies(filled: Filled) -> None:
+    """Runs that have ended, or have no sample at that moment, were left out of the divisor, not counted as 0."""
+    chosen = choice(filled, "scoreboard", filled.log)
+    reasons, waiting = (
+        query_of("scoreboard", name) for name in ("Why jobs wait (mean of the policies)", "Jobs waiting")
+    )
+    of_policy = answered(filled.store, waiting, chosen, *filled.log)
+    peak = sum(max(float(value) for _, value in series["values"]) for series in of_policy)
+    summed: dict[float, float] = {}
+    for series in answered(filled.store, reasons, chosen, *filled.log):
+        for time, value in series["values"]:
+            summed[time] = summed.get(time, 0.0) + float(value)
+    assert len(of_policy) > 1
+    assert 0 < max(summed.values()) <= peak / len(of_policy)
+
+
 def test_a_cluster_runs_now_if_it_is_followed(filled: Filled) -> None:
     rows = answered(filled.store, query_of("home", "Running now", "busy"), {}, *filled.today)
     assert {row["metric"]["cluster"] for row in rows} == {"today"}

@@ -11,6 +11,7 @@ const { framesFor, describe } = require('./frames.cjs')(data);
 const ROW = 30;
 const GAP = 8;
 const COLUMNS = 24;
+const NARROW = 768;
 const DEFAULTS = {
   drawStyle: 'line', lineInterpolation: 'linear', lineWidth: 1, fillOpacity: 0, gradientMode: 'none', spanNulls: false,
   showPoints: 'auto', pointSize: 5, axisPlacement: 'auto', axisLabel: '', axisColorMode: 'text', barAlignment: 0,
@@ -151,13 +152,17 @@ window.draw = async (board) => {
   const column = (board.width - GAP) / COLUMNS;
   const items = [];
   const told = {};
-  for (const question of board.panels) {
+  let below = 48; // on a narrow screen, Grafana gives each panel the whole width
+  const order = ({ panel: a }, { panel: b }) => a.gridPos.y - b.gridPos.y || a.gridPos.x - b.gridPos.x;
+  for (const question of [...board.panels].sort(order)) {
     const { x, y, w, h } = question.panel.gridPos;
     const frames = question.panel.targets ? await framesFor(question, theme) : [];
     told[question.panel.title] = describe(frames, theme);
-    items.push({
-      question, frames, x: GAP + x * column, y: 48 + y * (ROW + GAP), width: w * column - GAP, height: h * (ROW + GAP) - GAP,
-    });
+    const height = h * (ROW + GAP) - GAP;
+    items.push(board.width < NARROW
+      ? { question, frames, x: GAP, y: below, width: board.width - 2 * GAP, height }
+      : { question, frames, x: GAP + x * column, y: 48 + y * (ROW + GAP), width: w * column - GAP, height });
+    below += height + GAP;
   }
   document.body.style.cssText =
     `margin:0;background:${theme.colors.background.canvas};color:${theme.colors.text.primary};font:14px Inter,Helvetica,sans-serif`;

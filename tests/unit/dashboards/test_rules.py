@@ -25,6 +25,7 @@ from shadowtime.shared.text.colours import (
     GROUPING_COLOURS,
     HUES,
     NEUTRAL,
+    OTHER_COLOURS,
     OUTCOME_COLOURS,
     POLICY_COLOURS,
     REASON_COLOURS,
@@ -119,7 +120,7 @@ class TestPanel:
         assert all(step["value"] != 80 for step in steps)
 
     def test_its_colours_are_those_of_the_table(self, board: str, panel: dict[str, Any]) -> None:
-        known = {*POLICY_COLOURS.values(), *HUES, GOOD, WARNING, BAD, NEUTRAL}
+        known = {*POLICY_COLOURS.values(), *OTHER_COLOURS, *HUES, GOOD, WARNING, BAD, NEUTRAL}
         assert set(re.findall(r"#[0-9a-fA-F]{3,8}\b", json.dumps(panel["fieldConfig"]))) <= known
 
     def test_no_fixed_colour_stands_beside_thresholds(self, board: str, panel: dict[str, Any]) -> None:
@@ -174,6 +175,8 @@ def test_its_legend_fits(board: str, panel: dict[str, Any]) -> None:
     names = [each["legendFormat"] for each in panel["targets"]]
     if not legend["showLegend"]:
         assert panel["type"] == "state-timeline" or (len(names) == 1 and "{{" not in names[0])
+    elif legend["placement"] == "bottom" and legend["displayMode"] == "table":
+        assert at["w"] == 24, "long names take the whole width"
     elif legend["placement"] == "bottom":
         assert len(names) <= FEW
         assert not any("{{" in name for name in names)

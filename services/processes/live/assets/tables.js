@@ -102,7 +102,7 @@ export function drawRunning(state, clock) {
     left.lastChild.style.setProperty("--used", used.toFixed(3));
   });
   const all = state.seen?.running ?? state.running_count, more = all - state.running.size;
-  say(find("more-running"), all === 0 ? `No job${state.seen ? " that you may see" : ""} runs.` : more > 0 ? `and ${count(more)} more, which are expected to end later` : "");
+  say(find("more-running"), all === 0 ? `No job${state.seen ? " that you may see" : ""} runs.` : more > 0 ? `${count(state.running.size)} of ${count(all)} are listed, which are expected to end first` : "");
   show(find("running-table"), all > 0);
 }
 
@@ -130,7 +130,7 @@ export function drawSizes(state, clock) {
     ["number", "with"], ["", "as of"]), (line, [least, most, bound, share, time]) => {
     const [size, at_most, sure, asOf] = line.children;
     say(size, least === most ? count(least) : `${count(least)}–${count(most)}`);
-    say(at_most, duration(bound));
+    say(at_most, bound === null ? "withdrawn: too many jobs wait longer" : duration(bound));
     say(sure, percent(share));
     say(asOf, clock.short(time));
   });

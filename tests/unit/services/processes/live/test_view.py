@@ -22,6 +22,7 @@ from shadowtime.shared.messages.envelope import (
     SchedulingPoint,
     WaitRanges,
 )
+from shadowtime.shared.messages.predictions import WaitBound
 from shadowtime.shared.text.events import chosen
 from tests.support.full_machine import full_machine
 from tests.support.live_logs import log_of
@@ -274,3 +275,34 @@ def test_a_run_whose_beginning_is_gone_is_named(caplog: pytest.LogCaptureFixture
         runs.push(Envelope(run="b/easy", cluster="b", sequence=2 * sequence, event=message))  # a gap: it is forgotten
     assert runs.headless(None) == ["mine/live"]
     assert len(caplog.messages) == 1
+
+
+def test_the_head_starts_when_listed_jobs_have_ended(log: list[Envelope]) -> None:
+    """Else the page says "starts about 17:58" of a job that lacks processors, and "next end expected 18:02"."""
+    runs, compared = LiveRuns(), 0
+    for envelope in log:
+        runs.push(envelope)
+        view = runs.view(envelope.run)
+        head = view.head()
+        if head is None or head.start is None or head.story.job.requested_processors <= view.machine().free:
+            continue
+        ends = [end for story in view.running() if (end := view.end_or_never(story)) is not None]
+        assert head.start >= min(ends)
+        compared += 1
+    assert compared > 10
+
+
+def test_a_bound_for_a_size_is_withdrawn_if_the_waiting_jobs_contradict_it() -> None:
+    runs = LiveRuns()
+    bound = WaitBound(grouping="ensemble", quantile=0.95, confidence=0.95, bound=60, observations=100)
+
+    def push(sequence: int, event: Event, *bounds: WaitBound) -> None:
+        runs.push(Envelope(run="r", cluster="c", sequence=sequence, event=event, wait_bounds=bounds))
+
+    push(0, ClusterOpened(time=0, cluster="c", processors=8, policy="fcfs"))
+    push(1, JobSubmitted(time=0, job_number=1, requested_processors=8, requested_time=9_000), bound)
+    for number in range(2, 30):
+        push(number, JobSubmitted(time=0, job_number=number, requested_processors=2, requested_time=9_000), bound)
+    assert [row[:3] for row in shown(runs)["sizes"]] == [[2, 4, 60], [5, 8, 60]], "no size exceeds the machine"
+    push(30, JobSubmitted(time=5_000, job_number=30, requested_processors=2, requested_time=9_000), bound)
+    assert [row[:3] for row in shown(runs)["sizes"]] == [[2, 4, None], [5, 8, None]]
