@@ -11,7 +11,7 @@ from shadowtime.dashboards.screens.moments import bars, live, rows
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.text import REASON_NAMES, WARNING
 
-UNWEIGHED = "This policy weighs no probabilities: replay best or probabilistic"
+UNWEIGHED = "This policy weighs no probabilities: replay cautious or probabilistic"
 TOO_FEW = f"Candidates are followed in batches of 1,000: too few yet. {UNWEIGHED}"
 ONE_ONLY = "This policy has no portfolio: only with --policy tuned"
 NOT_LIVE = "Not connected: `serve metrics` needs the address of Grafana (grafana-url)"
@@ -20,7 +20,7 @@ MEASURES = {
         "Recalibrated probability",
         f"This policy does not recalibrate: give recalibrate=stated. {TOO_FEW}",
     ),
-    "exact": ("Raw probability", TOO_FEW),
+    "exact": ("Probability of a delay", TOO_FEW),
 }
 
 
@@ -67,7 +67,7 @@ def dashboard() -> Dashboard:
         ),
         _reliability("exact"),
         bars(
-            "Candidates by raw probability",
+            "Candidates by probability of a delay",
             Asks("How many candidates do these tenths rest on?", COUNT, TOO_FEW),
             [Query(_count("yes"), "started"), Query(_count("no"), "not started")],
             "probability",

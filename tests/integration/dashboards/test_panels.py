@@ -24,8 +24,8 @@ from tests.support.server_control import flush
 NEEDS_MORE = {
     "Who decides",
     "Hidden state",
-    "Candidates by raw probability",
-    "Raw probability: stated and observed",
+    "Candidates by probability of a delay",
+    "Probability of a delay: stated and observed",
     "Calibration error",
     "Brier score",
     "Risk of the starts that were risked (over $window)",
