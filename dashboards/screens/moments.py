@@ -74,13 +74,13 @@ def bars(title: str, asks: Asks, queries: Sequence[Query], over: str) -> barchar
     return finished(panel, title, asks, queries, 12, PromQueryFormat.TABLE)
 
 
-def shares(title: str, asks: Asks, query: Query, over: str) -> table.Panel:
-    """Return a table of one query: a row for each value of the label `over`, a column for each policy.
+def shares(title: str, asks: Asks, query: Query, over: str, by: str = "policy", span: int = 12) -> table.Panel:
+    """Return a table of one query: a row for each value of the label `over`, a column for each of the label `by`.
 
-    Values of at least 5 % are coloured as bad, values below -5 % as good.
+    Values of at least 5 % are coloured as bad, values below -5 % as good. `span` is as in `finished`.
     """
-    panel = _crossed(table.Panel(), over, "policy")
-    panel = finished(panel, title, asks, [query], 12, PromQueryFormat.TABLE, coloured=False).decimals(0)
+    panel = _crossed(table.Panel(), over, by)
+    panel = finished(panel, title, asks, [query], span, PromQueryFormat.TABLE, coloured=False).decimals(0)
     panel = _with_empty_cells(panel).override_by_name(over, [Override(id_val="unit", value="string")])
     steps = [{"value": LOWEST, "color": GOOD}, {"value": -0.05, "color": "transparent"}, {"value": 0.05, "color": BAD}]
     shades = Override(id_val="thresholds", value={"mode": "absolute", "steps": steps})

@@ -5,7 +5,7 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 from shadowtime.dashboards.empty_dashboard import Panel, Rows, board, with_panels
 from shadowtime.dashboards.panel_kinds import COUNT, DAYS, HOURS, REAL, Asks, chart, target
 from shadowtime.dashboards.queries import OF_REAL, Query, composed, either, interval, spelt
-from shadowtime.dashboards.screens.moments import rows, sentences
+from shadowtime.dashboards.screens.moments import rows, sentences, shares
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.distributions import HOUR_AND_EIGHT
 from shadowtime.shared.metric_names import Metric
@@ -82,11 +82,13 @@ def dashboard() -> Dashboard:
             names.TWIN_WAITING,
             " / 3600",
         ),
-        chart(
+        shares(
             "Change of the mean wait, by class",
             Asks(f"For whom is it better, for whom worse? {HOUR_AND_EIGHT}.", "percentunit", NO_SHADOW),
-            [Query(_short(_of(names.TWIN_CHANGE, bound="mean")), "{{shadow}}, {{shape}}")],
-            span=24,
+            Query(f"max by (shadow, shape) ({_short(_lately(names.TWIN_CHANGE, bound='mean'))})"),
+            "shape",
+            "shadow",
+            24,
         ),
     )
     more: Rows = {

@@ -91,10 +91,8 @@ def frontier(rows: Sequence[Mapping[str, Any]]) -> str:
         for row, flag in zip(rows, best, strict=True)
     ]
     head = ["policy", "longest wait", "mean slowdown", "beaten"]
-    caption = (
-        "Better is down and to the left. Beaten: another policy is better in one figure and no worse in the other."
-    )
-    caption += " No policy on the line is." if len(set(front)) > 1 else ""
+    caption = "Better is down and to the left. Beaten: another policy is better in one figure and no worse in the other"
+    caption += ". No policy on the line is." if len(set(front)) > 1 else "."
     picture = dots(row["policy"] for row in rows) + chart.svg()
     return figure(
         "Slowdown against the longest wait", caption, picture, table(head, body, "Slowdown against the longest wait")

@@ -1,6 +1,6 @@
 // The page of advice: a form, and the known facts about such a job.
 import {address, element, find, keyed, link, say, show, style, tell} from "./dom.js";
-import {Clock, count, duration, percent} from "./format.js";
+import {Clock, count, duration, hoursMinutes, percent} from "./format.js";
 import {fill, table} from "./grid.js";
 
 const HOUR = 3600, MINUTE = 60;
@@ -45,11 +45,11 @@ function drawProblem(problem) {
 
 function headline(data, risk) {
   const [own, ...others] = data.alternatives, best = data.alternatives.find((entry) => entry.advised);
-  const within = `a risk of at most ${percent(risk)} of being cut`;
+  const within = `a risk of at most ${percent(risk)} of being cut`, has = `its risk of being cut is ${percent(own.cut)}`;
   if (!best) return `No request is advised: ${data.unadvised}.`;
-  if (own.mean_wait === null && best === own) return `Keep your request: it has ${within}. No start is forecast: ${own.reason ?? "nothing is known"}.`;
-  if (best === own) return others.length ? `Keep your request: no other with ${within} ends earlier.` : `Keep your request: it has ${within}, and there is no alternative.`;
-  const what = `Request ${duration(best.requested_time)} on ${count(best.processors)} processor${best.processors === 1 ? "" : "s"}`;
+  if (own.mean_wait === null && best === own) return `Keep your request: ${has}. No start is forecast: ${own.reason ?? "nothing is known"}.`;
+  if (best === own) return others.length ? `Keep your request: ${has}, and no other with ${within} ends earlier.` : `Keep your request: ${has}, and there is no alternative.`;
+  const what = `Request ${hoursMinutes(best.requested_time)} on ${count(best.processors)} processor${best.processors === 1 ? "" : "s"}`;
   if (best.mean_end === null || own.mean_end === null) return `${what}: its risk of being cut is ${percent(best.cut)}, not ${percent(own.cut)}.`;
   const earlier = own.mean_end - best.mean_end;
   const beside = Math.abs(earlier) < MINUTE ? "as early as with your request" : `${duration(Math.abs(earlier))} ${earlier > 0 ? "earlier" : "later"} than with your request`;
@@ -71,7 +71,7 @@ function draw(data, asked, clock) {
   const own = data.alternatives[0], run = data.run_time, risk = Number(asked.risk ?? 0.05);
   say(find("advice-head"), headline(data, risk));
   say(find("advice-cut"), run.mean === null ? `Its run time: ${run.reason}.`
-    : `It is cut at its request of ${duration(own.requested_time)} with probability ${percent(run.cut)}; it runs ${duration(run.mean)} on average (from ${count(run.observations)} jobs).`);
+    : `It is cut at its request of ${hoursMinutes(own.requested_time)} with probability ${percent(run.cut)}; it runs ${duration(run.mean)} on average (from ${count(run.observations)} jobs).`);
   const runs = new Map(run.quantiles), starts = new Map(own.starts_within);
   const shares = [...(runs.size ? runs : starts).keys()];
   fill(grids["advice-times"], TIMES, shares.map((share) => [`${+(100 * share).toFixed(1)} %`, duration(runs.get(share)), duration(starts.get(share))]));
@@ -81,12 +81,12 @@ function draw(data, asked, clock) {
   fill(grids["advice-others"], OTHERS, data.alternatives.map((entry, at) => {
     const within = new Map(entry.starts_within);
     const mark = [at ? "" : "your request", entry.advised ? "advised" : entry.pareto_best ? "not beaten" : ""].filter(Boolean).join(", ");
-    return [duration(entry.requested_time), count(entry.processors), percent(entry.cut), duration(entry.mean_wait), duration(within.get(0.5)),
+    return [hoursMinutes(entry.requested_time), count(entry.processors), percent(entry.cut), duration(entry.mean_wait), duration(within.get(0.5)),
       duration(within.get(0.9)), duration(entry.mean_end), mark];
   }), (line, at) => style(line, data.alternatives[at].advised ? "advised" : ""));
-  const bounds = data.bounds.filter((entry) => entry.bound !== null);
+  const bounds = data.bounds;
   fill(grids["advice-bounds"], BOUNDS, bounds.map((entry) => [entry.queue === null ? entry.grouping : `${entry.grouping}, queue ${entry.queue}`,
-    duration(entry.bound), percent(entry.quantile)]));
+    entry.bound === null ? `none: ${entry.reason ?? "unknown"}` : duration(entry.bound), percent(entry.quantile)]));
   show(find("advice-bounded"), bounds.length > 0);
   say(find("advice-as-of"), `Run ${data.run}; state of ${data.as_of.map((entry) => `${entry.stage} at ${clock.short(entry.time)} (event ${count(entry.sequence)})`).join(", ")}.`);
 }

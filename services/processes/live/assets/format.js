@@ -33,6 +33,12 @@ export function duration(seconds) {
   return seconds >= 60 ? `${(seconds / 60).toFixed(1)} min` : `${Math.round(seconds)} s`;
 }
 
+// A requested time in hours and minutes, with seconds unless they are 0.
+export function hoursMinutes(seconds) {
+  const two = (number) => String(number).padStart(2, "0");
+  return `${Math.floor(seconds / 3600)}:${two(Math.floor(seconds / 60) % 60)}${seconds % 60 ? `:${two(seconds % 60)}` : ""} h`;
+}
+
 // The clock of a log. `start` is the Unix time of second 0; if it is unknown (0), times are days since second 0.
 export class Clock {
   constructor(start, now) { this.start = start; this.now = now; }
