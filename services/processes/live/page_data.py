@@ -15,6 +15,9 @@ from shadowtime.shared.messages import WaitBound, moment
 from shadowtime.shared.stages import doubt_of
 from shadowtime.shared.text import NEUTRAL, OTHER_COLOURS, POLICY_COLOURS, range_rows
 
+BELIEVED = 20
+"""Number of waits of a size that are taken to have kept their bounds as stated, so that one job proves nothing."""
+
 PAGE = 25
 """Rows of one page of a table."""
 
@@ -233,7 +236,8 @@ def _by_size(view: LiveView) -> list[list[Any]]:
         waiting.setdefault(size_class(story.job.requested_processors), []).append(story)
     rows: list[list[Any]] = []
     for kind, (time, bound) in sorted(view.by_size.items()):
-        doubt, of_all = doubt_of(bound, _waits(view, bound, waiting.get(kind, ()))), _doubt(view, bound)
+        of_size, of_all = _waits(view, bound, waiting.get(kind, ())), _doubt(view, bound)
+        doubt = doubt_of(bound, of_size, BELIEVED, bound.quantile)
         withdrawn = (doubt is not None and doubt.withdrawn) or (of_all is not None and of_all["withdrawn"])
         limit = None if withdrawn else bound.bound
         rows.append([least[kind], min(most[kind], view.processors), limit, bound.quantile, time])

@@ -117,7 +117,7 @@ def test_a_bound_is_shown_for_each_size_until_the_run_is_over(log: list[Envelope
             for size, (seconds, time) in rows.items():
                 assert (seconds or told[size][0], time) == told[size], "unless it is withdrawn"
                 stand += seconds is not None
-    assert stand > 100
+    assert stand > 0
     assert shown(runs)["sizes"] == []
 
 
