@@ -29,7 +29,7 @@ GOOD, WARNING, BAD = "#2f9e5f", "#c8701a", "#d0384e"
 NEUTRAL = "#7d8590"
 """Colour for neutral things: limits, targets, bands, real outcomes."""
 
-HUES = ("#3f83c8", "#a5850a", "#8e62c9", "#1c9aa0", "#b8459f", "#8d6748", "#5b6ee1", "#b0865f")
+HUES = ("#2890e0", "#969626", "#8850b2", "#347a7a", "#dc5ec0", "#a45018", "#345edc", "#b28888")
 """Colours of stages, groupings, reasons and other series that are neither good nor bad."""
 
 STAGE_COLOURS = dict(
