@@ -53,13 +53,14 @@ def dashboard() -> Dashboard:
             span=24,
         )
         .axis_soft_max(1)
-        .legend(legend([FAILURE]).placement(LegendPlacement.BOTTOM)),
+        .legend(legend([FAILURE]).placement(LegendPlacement.BOTTOM))
+        .height(12),
         lanes(
             "Predictions that do not hold",
             Asks("When did predictions fail, and for whom?", "none", UNWATCHED),
             [
                 Query(
-                    largest(f'label_join({_described(ONE.of(names.DRIFTING))}, "of", ", ", "failure", "whose")', "of"),
+                    f"clamp_max({largest(_joined(), 'of')}, 1)",
                     "{{of}}",
                 )
             ],
@@ -67,6 +68,11 @@ def dashboard() -> Dashboard:
         ).span(24),
     )
     return with_panels(made, seen)
+
+
+def _joined() -> str:
+    """Return the query whose label `of` has the failure in words, and whose jobs it concerns."""
+    return f'label_join({_described(ONE.of(names.DRIFTING))}, "of", ", ", "failure", "whose")'
 
 
 def _described(expr: str) -> str:

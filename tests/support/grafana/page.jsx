@@ -94,7 +94,9 @@ function States({ frames, width, height, theme, range }) {
   const rows = frames.flatMap((frame) => frame.fields
     .filter((field) => field.type === data.FieldType.number)
     .map((field) => ({ field, times: frame.fields.find((other) => other.type === data.FieldType.time).values, frame })));
-  const left = 180, below = 20, high = (height - below) / rows.length;
+  const longest = Math.max(...rows.map(({ field, frame }) => data.getFieldDisplayName(field, frame, frames).length));
+  const left = Math.min(Math.max(180, 6.5 * longest + 16), width / 2);
+  const below = 20, high = (height - below) / rows.length;
   const [from, to] = [range.from.valueOf(), range.to.valueOf()];
   const place = (time) => left + ((Math.min(Math.max(time, from), to) - from) / (to - from)) * (width - left);
   const style = { fill: theme.colors.text.primary, fontSize: 12 };
