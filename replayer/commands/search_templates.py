@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from shadowtime.replayer.options import NO_FILE
 from shadowtime.replayer.reading_options import RewrittenRequests
 from shadowtime.shared.cli import application, lasting_imports
 
@@ -43,4 +42,4 @@ def command(
 
 
 app = application(command)
-ON_INTERRUPT = NO_FILE
+ON_INTERRUPT = "interrupted; only the sets that were reported are written"

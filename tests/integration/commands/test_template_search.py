@@ -84,7 +84,7 @@ def test_ctrl_c_leaves_no_file_and_says_so(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=PATIENCE)
     assert process.returncode in (130, -signal.SIGINT)  # a repeated signal ends the process; a shell says 130 of both
-    assert told == "interrupted; no result file was written\n"
+    assert told == "interrupted; only the sets that were reported are written\n"
     assert not list(tmp_path.iterdir())
 
 
