@@ -253,7 +253,7 @@ def format_of(path: Path) -> LogFormat | None:
 def log_formats() -> Plugins[LogFormat]:
     """Return all formats but the Standard Workload Format, by name. They are imported on first use."""
     from shadowtime.replayer.logs.other_formats import batsim, gwf
-    from shadowtime.shared.accounting import elasticsearch, filetxt, flux, htcondor, lsf, pbs, sacct, sge, table
+    from shadowtime.shared.accounting import elasticsearch, filetxt, flux, htcondor, lsf, pbs, philly, sacct, sge, table
 
     readers: tuple[LogFormat, ...] = (
         sacct,
@@ -264,6 +264,7 @@ def log_formats() -> Plugins[LogFormat]:
         elasticsearch,
         htcondor,
         flux,
+        philly,
         batsim,
         gwf,
         table,

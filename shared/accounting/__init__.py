@@ -102,6 +102,7 @@ if TYPE_CHECKING:
         json_keys,
         json_records,
         lsf,
+        philly,
         sge,
         whole_of,
     )

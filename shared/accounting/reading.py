@@ -94,6 +94,8 @@ class AccountingRows:
         """Names of times and durations whose unit nobody has stated."""
         self.passed_over = 0
         """Number of lines that were read but make no row, such as records of the server."""
+        self.records = 0
+        """Number of records that are not odd, if a line may have several of them; else 0."""
         self._lines: list[Integers] = []
         self._numbers: dict[str, list[Integers]] = {}
         self._words: dict[str, Words] = {}
@@ -142,7 +144,8 @@ class AccountingRows:
         """
         if not self.odd.count:
             return
-        read = len(np.unique(self.lines)) + sum(count for count, _ in self.left_out.values()) + self.passed_over
+        read = self.records or len(np.unique(self.lines)) + sum(count for count, _ in self.left_out.values())
+        read += self.passed_over
         self.odd.require_few(path, read, lenient=lenient)
         self.notes.insert(0, self.odd.note(read))
         self.left_out = {UNREADABLE: (self.odd.count, self.odd.quoted), **self.left_out}

@@ -10,6 +10,7 @@ BEGIN = 1_767_225_600
 """1 January 2026, 00:00:00 UTC."""
 
 YEAR = 365 * 86_400
+SPACED = "%Y-%m-%d %H:%M:%S"
 
 
 class WrittenJob(NamedTuple):
@@ -294,6 +295,24 @@ def _flux(jobs: list[WrittenJob]) -> WrittenFile:
     return WrittenFile('{"jobs": [', rows, ", ", "]}\n")
 
 
+def _philly(jobs: list[WrittenJob]) -> WrittenFile:
+    rows = []
+    for job in jobs:
+        each = job.processors // job.nodes
+        nodes = [{"ip": f"m{node}", "gpus": [f"gpu{at}" for at in range(each)]} for node in range(job.nodes)]
+        attempt = {"start_time": date(job.start or 0, SPACED), "end_time": date(job.end, SPACED), "detail": nodes}
+        record = {
+            "status": {"completed": "Pass", "cancelled": "Killed"}.get(job.outcome, "Failed"),
+            "vc": job.queue,
+            "jobid": f"application_{job.number}_{job.task}",
+            "attempts": [attempt],
+            "submitted_time": date(job.submit, SPACED),
+            "user": job.user,
+        }
+        rows.append(json.dumps(record, indent=2))
+    return WrittenFile("[\n", rows, ",\n", "\n]\n")
+
+
 def _batsim(jobs: list[WrittenJob]) -> WrittenFile:
     rows = [
         json.dumps(
@@ -360,6 +379,7 @@ WRITINGS: dict[str, Writing] = {
     ),
     "htcondor-lines": Writing(lambda jobs: WrittenFile("", [json.dumps(_ad(job)) for job in jobs])),
     "flux": Writing(_flux, numbered=False),
+    "philly": Writing(_philly, keeps=ran, numbered=False),
     "batsim": Writing(_batsim, keeps=ran, waits=False),
     "gwf": Writing(_gwf),
     "swf": Writing(lambda jobs: _swf(jobs, " ")),

@@ -100,6 +100,7 @@ class AccountedJobs:
                 self.rows.odd.add(line, f"{error}: {quote(values)}" if isinstance(values, str) else str(error))
                 continue
 
+            self.rows.records += 1
             if isinstance(job, str):
                 self.rows.leave_out(job, 1, f"line {line}")
             else:

@@ -27,6 +27,7 @@ NAMES = {
     "htcondor-json": "HTCondor history",
     "htcondor-lines": "HTCondor history",
     "flux": "Flux",
+    "philly": "Philly",
     "batsim": "Batsim",
     "gwf": "Grid Workload Format",
     "swf": None,

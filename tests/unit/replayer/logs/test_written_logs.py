@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from shadowtime.replayer.logs.formats import read_trace
 from shadowtime.replayer.logs.trace import Trace
 from shadowtime.shared.accounting import Reading
+from shadowtime.shared.bounds import MAX_DURATION
 from tests.support.written_logs import GRID_STATUS, WRITINGS, WrittenJob, written_jobs
 
 STATUS = {"completed": 1, "failed": 0, "cancelled": 5, "waiting": 5, "limit": 100}
@@ -36,12 +37,13 @@ def expected_of(name: str, jobs: list[WrittenJob]) -> Facts:
         task = (job.task or 0) if name.startswith("htcondor") else job.task
         if name in (*OF_GRID, "batsim"):
             task = None
-        number = at if name == "flux" else job.number + (0 if task is None else TASK * (task + 1))
+        number = at if name in ("flux", "philly") else job.number + (0 if task is None else TASK * (task + 1))
         wait, ran = (-1, -1) if job.start is None else (job.start - job.submit, job.ran)
-        status = GRID_STATUS.get(job.outcome, 0) if name in OF_GRID else STATUS[job.outcome]
+        status = GRID_STATUS.get(job.outcome, 0) if name in (*OF_GRID, "philly") else STATUS[job.outcome]
         if name == "batsim":
             wait, status = -1, -1
-        expected[job.submit] = (number, wait, ran, job.processors, job.limit, status)
+        limit = MAX_DURATION if name == "philly" else job.limit
+        expected[job.submit] = (number, wait, ran, job.processors, limit, status)
     return expected
 
 

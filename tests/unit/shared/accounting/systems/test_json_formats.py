@@ -116,6 +116,16 @@ def test_values_of_flux(tmp_path: Path, changed: dict[str, Any], expected: dict[
     assert {name: found[name] for name in expected} == expected
 
 
+@pytest.mark.parametrize("values", [FLUX, DOCUMENT])
+def test_an_odd_record_on_a_line_with_all_others_is_counted(tmp_path: Path, values: dict[str, Any]) -> None:
+    ident, odd = ("id", {"t_submit": "soon"}) if values is FLUX else ("jobid", {"@submit": "soon"})
+    path = tmp_path / "jobs.json"
+    path.write_text(json.dumps([values | {ident: number} for number in range(1, 20)] + [values | odd]))
+    trace = read_trace(path)
+    assert len(trace.table) == 19
+    assert trace.notes[0].startswith("1 of 20 rows cannot be read and is left out: line 1: ")
+
+
 @pytest.mark.parametrize(
     "wrapped",
     [
