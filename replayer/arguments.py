@@ -190,9 +190,9 @@ def split_size(text: str) -> tuple[str, int | None]:
     return log, int(size)
 
 
-def size_twice(log: str) -> str:
+def size_twice(log: str, option: str = "--processors") -> str:
     """Return the error about a log `LOG@PROCESSORS` with an option that gives the size, too."""
-    return f"{log}: @PROCESSORS and --processors exclude each other; leave one of them out"
+    return f"{log}: @PROCESSORS and {option} exclude each other; leave one of them out"
 
 
 def parse_capacity(text: str) -> CapacityChanged:

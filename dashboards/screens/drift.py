@@ -58,12 +58,7 @@ def dashboard() -> Dashboard:
         lanes(
             "Predictions that do not hold",
             Asks("When did predictions fail, and for whom?", "none", UNWATCHED),
-            [
-                Query(
-                    f"clamp_max({largest(_joined(), 'of')}, 1)",
-                    "{{of}}",
-                )
-            ],
+            [Query(f"clamp_max({largest(_joined(), 'of')}, 1)", "{{of}}")],
             {"0": ("hold", GOOD), "1": ("do not hold", BAD)},
         ).span(24),
     )

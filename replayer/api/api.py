@@ -16,6 +16,7 @@ from shadowtime.replayer.arguments import (
     parse_speedup,
     parse_wait_bound,
     report_left_out,
+    size_twice,
     require_one_pool,
     split_size,
 )
@@ -132,7 +133,7 @@ def read_log(
     if isinstance(path, str | PathLike):
         name, size = split_size(fspath(path))
         if size is not None and processors is not None:
-            raise SettingsError(f"{name}@{size}: @PROCESSORS and processors= exclude each other; leave one of them out")
+            raise SettingsError(size_twice(f"{name}@{size}", "processors="))
         processors = processors if size is None else size
         trace = read_trace(Path(name), stated)
     else:

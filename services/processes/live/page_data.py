@@ -234,11 +234,15 @@ def _by_size(view: LiveView) -> list[list[Any]]:
     waiting: dict[int, list[Story]] = {}
     for story in view.waiting():
         waiting.setdefault(size_class(story.job.requested_processors), []).append(story)
+    of_all: dict[str, dict[str, Any] | None] = {}
+    """Doubts about groupings, each of which reads all waiting jobs."""
     rows: list[list[Any]] = []
     for kind, (time, bound) in sorted(view.by_size.items()):
-        of_size, of_all = _waits(view, bound, waiting.get(kind, ())), _doubt(view, bound)
+        if bound.bound is not None and bound.grouping not in of_all:
+            of_all[bound.grouping] = _doubt(view, bound)
+        of_size, whole = _waits(view, bound, waiting.get(kind, ())), of_all.get(bound.grouping)
         doubt = doubt_of(bound, of_size, BELIEVED, bound.quantile)
-        withdrawn = (doubt is not None and doubt.withdrawn) or (of_all is not None and of_all["withdrawn"])
+        withdrawn = (doubt is not None and doubt.withdrawn) or (whole is not None and whole["withdrawn"])
         limit = None if withdrawn else bound.bound
         rows.append([least[kind], min(most[kind], view.processors), limit, bound.quantile, time])
 

@@ -57,8 +57,8 @@ def _life(numbers: dict[str, int], instants: Instants, line: int, values: dict[s
     number = numbers.setdefault(job, len(numbers) + 1)
     if values.get("attempts") == []:
         return "without an attempt to run"
-    attempt = values.get("attempt")
-    details = attempt.get("detail") if isinstance(attempt, dict) else None
+    attempt = values["attempt"] if isinstance(values.get("attempt"), dict) else {}
+    details = attempt.get("detail")
     if not isinstance(details, list) or not all(isinstance(detail, dict) for detail in details):
         raise ValueError("an attempt has no list of nodes in detail")
     gpus = [detail.get("gpus") for detail in details]
