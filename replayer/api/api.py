@@ -16,8 +16,8 @@ from shadowtime.replayer.arguments import (
     parse_speedup,
     parse_wait_bound,
     report_left_out,
-    size_twice,
     require_one_pool,
+    size_twice,
     split_size,
 )
 from shadowtime.replayer.comparison import RunPlan
