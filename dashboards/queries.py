@@ -131,12 +131,18 @@ def either(expr: str, label: str, below: str, above: str, by: str) -> str:
 
 
 def interval(low: str, high: str, by: str) -> str:
-    """Return a query whose series have the label `interval`: the values of `low` and `high`, such as `3 to 20`.
+    """Return a query whose series have the label `interval`, such as `100 % shorter to 38 % longer`.
 
-    Series of the expression `change` (see `common` of `composed`) without a value in `low` have the label `unknown`.
+    `low` and `high` are expressions of relative changes, of which -1 is the least that is possible. Series of the
+    expression `change` (see `common` of `composed`) without a value in `low` have the label `unknown`.
     """
-    both = f"{spelt(low, 'low', by)} + on ({by}) group_left (high) (0 * {spelt(high, 'high', by)})"
-    joined = f'label_join({both}, "interval", " to ", "low", "high")'
+    ends = [
+        f"label_join({spelt(f'round(100 * abs({end})) + 0', f'{name}_size', by)} + on ({by}) group_left ({name}_word) "
+        f'(0 * {either(end, f"{name}_word", "shorter", "longer", by)}), "{name}", " % ", "{name}_size", "{name}_word")'
+        for name, end in (("lower_end", f"clamp_min({low}, -1)"), ("upper_end", high))
+    ]
+    both = f"{ends[0]} + on ({by}) group_left (upper_end) (0 * {ends[1]})"
+    joined = f'label_join({both}, "interval", " to ", "lower_end", "upper_end")'
     return f'({joined} or on ({by}) label_set(change, "interval", "unknown"))'
 
 

@@ -141,11 +141,9 @@ def _runs() -> Panel:
 
     panel = rows(
         "What was run, newest first",
-        Asks("What was run, and how did jobs fare? Dates are those of the logs.", empty=NOTHING),
+        Asks("What was run, and how far? Dates are those of the logs.", empty=NOTHING),
         [
             Query(of(names.JOBS), "jobs ended"),
-            Query(of(names.MEAN_WAIT), "mean wait"),
-            Query(of(names.SLOWDOWN), "slowdown"),
             Query(f"1000 * {ever('tfirst_over_time', RUN, 'min')}", "first sample"),
             Query(f"1000 * {ever('tlast_over_time', RUN, 'max')}", "last sample"),
             Query(
@@ -154,7 +152,7 @@ def _runs() -> Panel:
                 "range",
             ),
         ],
-        {"jobs ended": COUNT, "mean wait": DAYS, "first sample": "dateTimeAsIso", "last sample": "dateTimeAsIso"},
+        {"jobs ended": COUNT, "first sample": "dateTimeAsIso", "last sample": "dateTimeAsIso"},
         12,
     )
     for column in ("first sample", "last sample"):

@@ -151,9 +151,11 @@ def gauge(panel: table.Panel, column: str) -> table.Panel:
 
 
 def _with_empty_cells(panel: table.Panel) -> table.Panel:
-    """Show a dash in a cell without a value. The panel's own text is for a table without rows."""
+    """Show a dash without a colour in a cell without a value. The panel's own text is for a table without rows."""
+    shown = {"type": "special", "options": {"match": "null+nan", "result": {"text": NO_CELL, "color": "transparent"}}}
     for kind in ("number", "string", "time"):
-        panel = panel.override_by_field_type(kind, [Override(id_val="noValue", value=NO_CELL)])
+        empty = [Override(id_val="noValue", value=NO_CELL), Override(id_val="mappings", value=[shown])]
+        panel = panel.override_by_field_type(kind, empty)
     return panel
 
 

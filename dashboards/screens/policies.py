@@ -191,9 +191,7 @@ def _verdict() -> str:
     labels = {
         "percent": spelt("round(100 * abs(change)) + 0", "percent", "policy"),
         "than": either("change", "than", "shorter", "longer", "policy"),
-        "interval": interval(
-            "round(100 * (abs(change) - half)) + 0", "round(100 * (abs(change) + half)) + 0", "policy"
-        ),
+        "interval": interval("(change - half)", "(change + half)", "policy"),
         "chance": _if_known(
             either("half - abs(change)", "chance", "more than chance", "may be chance", "policy"), "chance", UNKNOWN
         ),

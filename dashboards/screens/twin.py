@@ -69,18 +69,23 @@ def dashboard() -> Dashboard:
             ),
             [Query(_short(_of(names.TWIN_EVIDENCE)), ONE)],
         ),
-        _beside_real(
-            "Mean wait, real and shadow",
-            Asks("How long do the same jobs wait really, and under the other policy?", HOURS, NO_SHADOW),
+        _without_real(
+            "Mean wait, shadow minus real",
+            Asks("How much longer do the same jobs wait under the other policy?", HOURS, NO_SHADOW),
             names.TWIN_WAIT,
             " / 3600",
             shape="all",
         ),
-        _beside_real(
-            "Waiting longest now",
-            Asks("Does a job starve? How long the longest waiting job has waited.", HOURS, NONE_WAITS),
-            names.TWIN_WAITING,
-            " / 3600",
+        target(
+            chart(
+                "Waiting longest now",
+                Asks("Does a job starve? How long the longest waiting job has waited.", HOURS, NONE_WAITS),
+                [
+                    Query(_short(f"{_of(names.TWIN_WAITING, of='shadow')} / 3600"), ONE),
+                    Query(f"max({_of(names.TWIN_WAITING, of='real')}) / 3600", REAL),
+                ],
+            ),
+            REAL,
         ),
         shares(
             "Change of the mean wait, by class",
@@ -98,22 +103,22 @@ def dashboard() -> Dashboard:
                 Asks("What share of the jobs starts at least a minute sooner or later?", "percentunit", NO_SHADOW),
                 [Query(_short(_of(names.TWIN_MOVED, shape="all")), "{{shadow}}, {{when}}")],
             ),
-            _beside_real(
-                "Slowdown",
-                Asks("What is the mean bounded slowdown?", "none", NO_SHADOW),
+            _without_real(
+                "Slowdown, shadow minus real",
+                Asks("How much larger is the mean bounded slowdown?", "none", NO_SHADOW),
                 names.TWIN_SLOWDOWN,
                 shape="all",
             ),
-            _beside_real(
-                "Longest wait",
-                Asks("How long did the job wait that waited longest?", HOURS, NO_SHADOW),
+            _without_real(
+                "Longest wait, shadow minus real",
+                Asks("How much longer did the job wait that waited longest?", HOURS, NO_SHADOW),
                 names.TWIN_LONGEST,
                 " / 3600",
                 shape="all",
             ),
-            _beside_real(
-                "Utilization",
-                Asks("What share of the processors runs jobs?", "percentunit", NO_SHADOW),
+            _without_real(
+                "Utilization, shadow minus real",
+                Asks("How much larger is the share of the processors that runs jobs?", "percentunit", NO_SHADOW),
                 names.TWIN_BUSY,
             ),
         ],
@@ -154,14 +159,10 @@ def _lately(metric: Metric, **labels: str) -> str:
     return f"last_over_time({_of(metric, **labels)}[$__range])"
 
 
-def _beside_real(title: str, asks: Asks, metric: Metric, divisor: str = "", **labels: str) -> Panel:
-    """Return the chart of each shadow, and of what really happened, from the shadow that has compared the most jobs."""
-    most = f"topk(1, {_of(names.TWIN_JOBS, shape='all')})"
-    queries = [
-        Query(_short(f"{_of(metric, of='shadow', **labels)}{divisor}"), ONE),
-        Query(f"max({_of(metric, of='real', **labels)} and on (shadow) {most}){divisor}", REAL),
-    ]
-    return target(chart(title, asks, queries), REAL)
+def _without_real(title: str, asks: Asks, metric: Metric, divisor: str = "", **labels: str) -> Panel:
+    """Return the chart of each shadow's figure minus the real one. Shadows may have compared different jobs."""
+    shadow, real = (_of(metric, of=of, **labels) for of in ("shadow", "real"))
+    return chart(title, asks, [Query(_short(f"(({shadow} - ignoring (of) {real}){divisor})"), ONE)])
 
 
 def _verdict() -> str:
@@ -175,13 +176,8 @@ def _verdict() -> str:
     labels = {
         "percent": spelt("round(100 * abs(change)) + 0", "percent", "shadow"),
         "than": either("change", "than", "shorter", "longer", "shadow"),
-        "interval": interval(_toward("lower", "upper"), _toward("upper", "lower"), "shadow"),
+        "interval": interval("lower", "upper", "shadow"),
         "real": either(f"sure - {REAL_FROM}", "real", "not known to be real yet", "the difference is real", "shadow"),
         "jobs": spelt("compared", "jobs", "shadow"),
     }
     return f"sort({composed(common, 'change', labels, 'shadow')})"
-
-
-def _toward(bound: str, opposite: str) -> str:
-    """Return the query for a bound of the interval in per cent, in the direction that the sentence names."""
-    return f"round(100 * ((0 * (change < 0) - {opposite}) or {bound})) + 0"

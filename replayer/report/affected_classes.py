@@ -7,10 +7,9 @@ import numpy as np
 
 from shadowtime.replayer.comparison import RunRecord
 from shadowtime.replayer.report.markup import escape, table
-from shadowtime.replayer.report.statistics import medians_of
 from shadowtime.replayer.report.tables import interval_cell
 from shadowtime.shared.chance import key_of
-from shadowtime.shared.distributions import SHAPES, shape_of
+from shadowtime.shared.distributions import HOUR_AND_EIGHT, SHAPES, shape_of
 from shadowtime.shared.formatting import counted, signed_duration
 from shadowtime.shared.statistics import Interval, mean_over_time
 
@@ -35,7 +34,7 @@ def groups(first: RunRecord, other: RunRecord) -> list[JobClass]:
     """
     a, b = first.jobs, other.jobs
     _, here, there = np.intersect1d(a.job_number, b.job_number, assume_unique=True, return_indices=True)
-    shapes = shape_of(a.requested_time[here], a.requested_processors[here], medians_of(first.plan.workload.columns))
+    shapes = shape_of(a.requested_time[here], a.requested_processors[here], HOUR_AND_EIGHT)
     longer = (b.wait[there] - a.wait[here]).astype(np.float64)
     submit_times = a.submit_time[here]
     key = key_of(first.plan.seed, first.plan.cluster)
@@ -60,7 +59,7 @@ def whom_table(runs: Sequence[RunRecord], base: int) -> str:
     ]
     note = (
         f"How much longer (+) or shorter (-) jobs wait than the same jobs under {first.plan.label}, on average, with "
-        f"the 95 % confidence interval in brackets. {medians_of(first.plan.workload.columns)}: the medians."
+        f"the 95 % confidence interval in brackets. {HOUR_AND_EIGHT}."
     )
     heads = ["policy", *(f"{group.shape} ({counted(group.jobs, 'job')})" for group in some)]
     return table(heads, body, "Who waits longer, who shorter", note)

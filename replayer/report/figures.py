@@ -10,8 +10,8 @@ from shadowtime.replayer.comparison import RunRecord
 from shadowtime.replayer.report.axes import SHARES, Axis, linear, logarithmic, logarithmic_marks, time_marks
 from shadowtime.replayer.report.charts import PANEL, Chart, beside, dots, lines, numbered, others, panels, series
 from shadowtime.replayer.report.markup import bars, cell, escape, figure, table
-from shadowtime.replayer.report.statistics import by_class, medians_of, slowdowns, undominated
-from shadowtime.shared.distributions import SHAPES, shape_of
+from shadowtime.replayer.report.statistics import by_class, slowdowns, undominated
+from shadowtime.shared.distributions import HOUR_AND_EIGHT, SHAPES, shape_of
 from shadowtime.shared.formatting import counted, duration, percent, slowdown
 from shadowtime.shared.kernels import Integers
 
@@ -109,10 +109,9 @@ def _around(values: Sequence[float]) -> tuple[float, float]:
 def by_shape(runs: Sequence[RunRecord]) -> str:
     """Return the chart of slowdowns of the four job shapes (Perković 2000, Figure 4)."""
     values, counts = [], np.zeros(len(SHAPES), dtype=np.int64)
-    medians = medians_of(runs[0].plan.workload.columns)
     for run in runs:
         jobs = run.jobs
-        group = shape_of(jobs.requested_time, jobs.requested_processors, medians)
+        group = shape_of(jobs.requested_time, jobs.requested_processors, HOUR_AND_EIGHT)
         counts = np.bincount(group, minlength=len(SHAPES))
         values.append(by_class(slowdowns(jobs), group, len(SHAPES)))
 
@@ -141,7 +140,7 @@ def by_shape(runs: Sequence[RunRecord]) -> str:
         [escape(name), *(cell(value, slowdown(value)) for value in row)]
         for name, row in zip(names, values, strict=True)
     ]
-    caption = f"Mean bounded slowdown. {medians}: the medians. Bars begin at 1 and are logarithmic."
+    caption = f"Mean bounded slowdown. {HOUR_AND_EIGHT}. Bars begin at 1 and are logarithmic."
     numbers = table(head, rows, "Slowdown by shape")
     return figure(
         "Slowdown by shape of job", caption, f'<div class="at-a-glance">{drawn}</div>', numbers, wide=len(runs) > 1

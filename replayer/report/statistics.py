@@ -1,6 +1,6 @@
 """Statistics of the report, computed from job times. Times are in seconds."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shadowtime.replayer.comparison import JobTimes
-from shadowtime.shared.distributions import Borders
 from shadowtime.shared.formatting import DAY
 from shadowtime.shared.kernels import Floats, Integers
 from shadowtime.shared.statistics import Interval, bounded_slowdown, mean_over_time
@@ -122,11 +121,6 @@ def paired(first: JobTimes, other: JobTimes, key: int) -> PairedDifferences:
         float((of_users > NOTICED).mean()) if len(of_users) else None,
         float(of_users.max()) if len(of_users) else None,
     )
-
-
-def medians_of(columns: Mapping[str, Integers]) -> Borders:
-    """Return the median requested time and processors of a workload, from its columns."""
-    return Borders(int(np.median(columns["requested_time"])), int(np.median(columns["processors"])))
 
 
 class Month(NamedTuple):

@@ -25,6 +25,9 @@ REASON_NAMES = {
 }
 """The kind of each reason in a few words, for legends."""
 
+BY_REQUESTS = {"probabilistic", "guarded", "tuned"}
+"""Policies that plan the ends of running jobs by their requests, even if they have predictions."""
+
 
 class RunContext(NamedTuple):
     """Known facts about a run, for texts.
@@ -59,7 +62,7 @@ class RunContext(NamedTuple):
 
 def _plan(opened: ClusterOpened) -> str | None:
     policy = opened.policy
-    if policy.partition("(")[0] == "probabilistic" or "plan=requested" in policy:
+    if policy.partition("(")[0] in BY_REQUESTS or "plan=requested" in policy:
         return "requests"
     if not policy.startswith("easy") and "plan=predicted" not in policy:
         return None

@@ -223,10 +223,12 @@ def _waits(view: LiveView, bound: WaitBound, waiting: Iterable[Story]) -> Iterat
 
 
 def _by_size(view: LiveView) -> list[list[Any]]:
-    """Return a row for each class of sizes: smallest and largest size, latest bound, quantile and time of the bound.
+    """Return a row for each class of sizes.
 
-    The bound is None if the waiting jobs of that size contradict it, or all waiting jobs contradict its grouping. The
-    list is empty after the end of the run, as no more jobs are submitted.
+    A row has the smallest and the largest size; seconds, quantile, time and grouping of the latest bound. It is the
+    bound to show, or the first that is in force. The seconds are None if none is: the waiting jobs of that size
+    contradict each, or all waiting jobs contradict its grouping. The list is empty after the end of the run, as no more
+    jobs are submitted.
     """
     if view.closed:
         return []
@@ -234,17 +236,24 @@ def _by_size(view: LiveView) -> list[list[Any]]:
     waiting: dict[int, list[Story]] = {}
     for story in view.waiting():
         waiting.setdefault(size_class(story.job.requested_processors), []).append(story)
-    of_all: dict[str, dict[str, Any] | None] = {}
-    """Doubts about groupings, each of which reads all waiting jobs."""
+    contradicted: dict[str, bool] = {}
+    """Whether all waiting jobs contradict a grouping."""
+
+    def in_force(bound: WaitBound, of_size: Iterable[Story]) -> bool:
+        if bound.grouping not in contradicted:
+            doubt = _doubt(view, bound)
+            contradicted[bound.grouping] = doubt is not None and doubt["withdrawn"]
+        if contradicted[bound.grouping]:
+            return False
+        doubt_of_size = doubt_of(bound, _waits(view, bound, of_size), BELIEVED, bound.quantile)
+        return doubt_of_size is None or not doubt_of_size.withdrawn
+
     rows: list[list[Any]] = []
-    for kind, (time, bound) in sorted(view.by_size.items()):
-        if bound.bound is not None and bound.grouping not in of_all:
-            of_all[bound.grouping] = _doubt(view, bound)
-        of_size, whole = _waits(view, bound, waiting.get(kind, ())), of_all.get(bound.grouping)
-        doubt = doubt_of(bound, of_size, BELIEVED, bound.quantile)
-        withdrawn = (doubt is not None and doubt.withdrawn) or (whole is not None and whole["withdrawn"])
-        limit = None if withdrawn else bound.bound
-        rows.append([least[kind], min(most[kind], view.processors), limit, bound.quantile, time])
+    for kind, (time, bounds) in sorted(view.by_size.items()):
+        valid = next((bound for bound in bounds if in_force(bound, waiting.get(kind, ()))), None)
+        bound = bounds[0] if valid is None else valid
+        size = [least[kind], min(most[kind], view.processors)]
+        rows.append([*size, None if valid is None else valid.bound, bound.quantile, time, bound.grouping])
 
     return rows
 

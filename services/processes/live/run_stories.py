@@ -77,8 +77,8 @@ class Stories(StageHandler):
         self.named_head: int | None = None
         self.in_order = base(opened.policy) in IN_ORDER and not SORTED.search(opened.policy)
         self.last_bounds: tuple[WaitBound, ...] = ()
-        self.by_size: dict[int, tuple[int, WaitBound]] = {}
-        """For each class of `SIZES`: the time of its latest bound, and the bound."""
+        self.by_size: dict[int, tuple[int, list[WaitBound]]] = {}
+        """For each class of `SIZES`: the time of its latest bound, and the bounds of then, the one to show first."""
         self.coverage: dict[tuple[str, int | None], Coverage] = {}
         self.ranges: dict[tuple[str, int | None], WaitRanges] = {}
         """The latest ranges of processors of each grouping, for the cluster and for each queue."""
@@ -103,7 +103,8 @@ class Stories(StageHandler):
             self.last_bounds = tuple(wait_bound for wait_bound in envelope.wait_bounds if wait_bound.queue is None)
         self.ranges |= {(ranges.grouping, ranges.queue): ranges for ranges in envelope.wait_ranges or ()}
         if (bound := chosen(envelope.wait_bounds)) is not None:
-            self.by_size[size_class(job.requested_processors)] = (job.time, bound)
+            others = [other for other in self.last_bounds if other.bound is not None and other is not bound]
+            self.by_size[size_class(job.requested_processors)] = job.time, [bound, *others]
         return envelope
 
     def on_withdrawn(self, envelope: Envelope, withdrawn: JobWithdrawn, job: JobSubmitted) -> Envelope:

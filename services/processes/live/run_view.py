@@ -80,7 +80,7 @@ class LiveView(Stories):
         return explanation.starts
 
     def expected_end(self, story: Story) -> Expected | None:
-        """Return the expected end of a running job, as its policy plans with; None if suspended or unknown.
+        """Return the expected end of a running job, as predicted and corrected; None if suspended or unknown.
 
         If the policy is not installed here, only the prediction of the submission is known.
         """

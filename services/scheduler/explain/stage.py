@@ -91,7 +91,8 @@ class Explaining(Scheduler):
     def expected_ends(self) -> dict[int, tuple[int, bool]]:
         """Return the expected end of each running job in seconds, and whether its limit is later, by job number.
 
-        It is what the policy plans with. Suspended jobs are left out, and jobs without a prediction and a limit.
+        The end is as predicted, and corrected once a job has outlived its prediction. Policies that plan running jobs
+        by requests plan with later ends. Suspended jobs are left out, and jobs without a prediction and a limit.
         """
         ends: dict[int, tuple[int, bool]] = {}
         for pool in self.pools:

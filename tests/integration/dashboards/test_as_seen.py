@@ -74,7 +74,7 @@ def test_a_policy_a_grouping_and_a_reason_have_their_colours(seen: dict[str, Any
         assert each.colour == GROUPING_COLOURS[each.name]
     for each in (each for frame in seen["scoreboard"][WHY] for each in frame if each.kind == "number"):
         assert each.colour == WAITING_COLOURS[each.name]
-    twin = seen["twin"]["Mean wait, real and shadow"]
+    twin = seen["twin"]["Waiting longest now"]
     assert column(twin, "real").colour == NEUTRAL
     assert column(twin, "shadow/easy:forecast=yes").colour == POLICY_COLOURS["easy"]
 

@@ -164,8 +164,8 @@ def test_an_interval_is_that_of_students_t_and_is_left_out_for_less_than_three_b
     (row,) = answered(filled.store, query_of("policies", "In words"), chosen, start, start + 5 * day)
     change = 100 * (30 * 3_600 / 50) / (1e6 / 10)
     assert row["metric"]["percent"] == str(round(change))
-    low, high = (round(change + sign * 100 * width["other"] / 1e5) for sign in (-1, 1))
-    assert row["metric"]["interval"] == f"{low} to {high}"
+    low, high = (round(abs(change + sign * 100 * width["other"] / 1e5)) for sign in (-1, 1))
+    assert row["metric"]["interval"] == f"{low} % longer to {high} % longer"
     assert row["metric"]["chance"] == "more than chance"
     assert (row["metric"]["hours"], row["metric"]["longest"]) == ("1", "shorter")
 
@@ -175,9 +175,9 @@ def test_the_twin_says_in_words_which_shadow_is_better_and_whether_that_is_known
     series = answered(filled.store, query, choice(filled, "twin", filled.today), *filled.today)
     said = [said_by(query.legend, row["metric"]) for row in series]
     assert said == [
-        "today/shadow/best: mean wait 12 % shorter than really (95 %: -3 to 20); not known to be real yet; "
-        "1234 jobs compared.",
-        "today/shadow/easy:forecast=yes: mean wait 30 % longer than really (95 %: 20 to 40); "
+        "today/shadow/best: mean wait 12 % shorter than really (95 %: 20 % shorter to 3 % longer); not known to "
+        "be real yet; 1234 jobs compared.",
+        "today/shadow/easy:forecast=yes: mean wait 30 % longer than really (95 %: 20 % longer to 40 % longer); "
         "the difference is real; 1234 jobs compared.",
     ]
 

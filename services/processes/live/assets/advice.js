@@ -57,6 +57,7 @@ function headline(data, risk) {
 }
 
 const TIMES = ["with probability", "it runs no longer than", "it starts within"];
+const RUNS = "Run times are requests with at most the remaining risk of being cut: several may be the same.";
 const OTHERS = ["request", "processors", "cut", "mean wait", "50 % start in", "90 % start in", "mean end", "note"];
 const BOUNDS = ["by", "waits at most", "shall hold for"];
 
@@ -76,6 +77,7 @@ function draw(data, asked, clock) {
   const shares = [...(runs.size ? runs : starts).keys()];
   fill(grids["advice-times"], TIMES, shares.map((share) => [`${+(100 * share).toFixed(1)} %`, duration(runs.get(share)), duration(starts.get(share))]));
   show(find("advice-times"), shares.length > 0);
+  say(find("advice-runs"), runs.size ? RUNS : "");
   const reasons = [...new Set(data.alternatives.map((entry) => entry.reason).filter(Boolean))];
   say(find("advice-reasons"), reasons.length && own.mean_wait !== null ? `No start is forecast for some: ${reasons.join("; ")}. ${data.note ?? ""}` : data.note ?? "");
   fill(grids["advice-others"], OTHERS, data.alternatives.map((entry, at) => {
@@ -88,7 +90,7 @@ function draw(data, asked, clock) {
   fill(grids["advice-bounds"], BOUNDS, bounds.map((entry) => [entry.queue === null ? entry.grouping : `${entry.grouping}, queue ${entry.queue}`,
     entry.bound === null ? `none: ${entry.reason ?? "unknown"}` : duration(entry.bound), percent(entry.quantile)]));
   show(find("advice-bounded"), bounds.length > 0);
-  say(find("advice-as-of"), `Run ${data.run}; state of ${data.as_of.map((entry) => `${entry.stage} at ${clock.short(entry.time)} (event ${count(entry.sequence)})`).join(", ")}.`);
+  say(find("advice-as-of"), `Run ${data.run}; state of ${data.as_of.map((entry) => `${entry.stage} at ${clock.full(entry.time)} (event ${count(entry.sequence)})`).join(", ")}.`);
 }
 
 // `data` is the answer to `asked`; without an answer, `problem` is the reason. While `busy`, the answer is pending.

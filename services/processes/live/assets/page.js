@@ -181,7 +181,8 @@ function figures(state, clock) {
   const scores = state.scores, starting = state.processors - state.busy - state.free;
   const share = state.processors ? state.busy / state.processors : 0;
   const next = state.seen ? [] : [...state.running.values()].map((entry) => entry.end).filter((end) => end !== null && end >= state.time);
-  const bound = state.bounds.find((entry) => entry.grouping === "ensemble") ?? state.bounds[0];
+  const ensemble = state.bounds.find((entry) => entry.grouping === "ensemble"), inForce = (entry) => entry && entry.bound !== null && !entry.doubt?.withdrawn;
+  const bound = inForce(ensemble) ? ensemble : state.bounds.find(inForce) ?? ensemble ?? state.bounds[0];
   const all = [
     ["processors busy", whole(share), `${count(state.busy)} of ${count(state.processors)}, ${starting > 0 ? `${count(starting)} for starts, ` : ""}${count(state.free)} free`],
     ["jobs waiting", count(state.waiting), state.waiting ? `longest for ${duration(state.longest_waiting)}` : ""],
@@ -206,7 +207,7 @@ function comes(bound) {
   const doubt = bound.doubt;
   const more = doubt && doubt.outwaited ? `${count(doubt.outwaited)} of ${count(doubt.waiting)} waiting are past their bound` : "";
   if (doubt?.withdrawn) return ["no bound", `withdrawn: ${more}`, "late"];
-  const share = `with ${+(100 * bound.quantile).toFixed(2)} %${bound.young ? ", young" : ""}`;
+  const share = `with ${+(100 * bound.quantile).toFixed(2)} %${bound.grouping === "ensemble" ? "" : ` by ${bound.grouping}`}${bound.young ? ", young" : ""}`;
   return [`waits ≤ ${duration(bound.bound)}`, more ? `${share}; ${more}` : `${share}, the last known`, doubt?.high ? "late" : ""];
 }
 

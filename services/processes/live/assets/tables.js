@@ -127,11 +127,12 @@ export function drawDecisions(state, clock) {
 export function drawSizes(state, clock) {
   show(find("sizes-section"), state.sizes.length > 0);
   keyed(find("sizes"), state.sizes.map((entry) => [entry[0], entry]), () => row(["number", "procs"], ["number", "waits at most"],
-    ["number", "with"], ["", "as of"]), (line, [least, most, bound, share, time]) => {
-    const [size, at_most, sure, asOf] = line.children;
+    ["number", "with"], ["", "by"], ["", "as of"]), (line, [least, most, bound, share, time, grouping]) => {
+    const [size, at_most, sure, by, asOf] = line.children;
     say(size, least === most ? count(least) : `${count(least)}–${count(most)}`);
     say(at_most, bound === null ? "withdrawn: too many jobs wait longer" : duration(bound));
     say(sure, percent(share));
+    say(by, grouping);
     say(asOf, clock.short(time));
   });
 }

@@ -64,7 +64,7 @@ def test_how_sure_it_is_comes_from_the_same_jobs() -> None:
 
 def faring(shorts: int, longs: int) -> tuple[dict[str, Any], list[RunRecord]]:
     """Return a comparison of `easy`, under which all wait 1,000 s, with `other`, under which short jobs and long do."""
-    jobs = [job(number, 600 * number, requested_time=100 + 900 * (number % 2)) for number in range(400)]
+    jobs = [job(number, 600 * number, requested_time=100 + 9_000 * (number % 2)) for number in range(400)]
     workload = workload_of(*jobs, processors=4)
     records = []
     for policy, waits in (("easy", (1_000, 1_000)), ("other", (shorts, longs))):

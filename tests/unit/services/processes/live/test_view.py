@@ -310,3 +310,21 @@ def test_a_bound_for_a_size_is_withdrawn_if_the_waiting_jobs_contradict_it() -> 
     assert [row[:3] for row in shown(runs)["sizes"]] == [[2, 4, 60], [5, 8, 60]], "no size exceeds the machine"
     push(30, JobSubmitted(time=5_000, job_number=30, requested_processors=2, requested_time=9_000), bound)
     assert [row[:3] for row in shown(runs)["sizes"]] == [[2, 4, None], [5, 8, None]]
+
+
+def test_where_the_bound_to_show_is_withdrawn_one_in_force_is_shown() -> None:
+    runs = LiveRuns()
+    low, high = (
+        WaitBound(grouping=grouping, quantile=0.95, confidence=0.95, bound=seconds, observations=100)
+        for grouping, seconds in (("ensemble", 60), ("plain", 90_000))
+    )
+
+    def push(sequence: int, event: Event, *bounds: WaitBound) -> None:
+        runs.push(Envelope(run="r", cluster="c", sequence=sequence, event=event, wait_bounds=bounds))
+
+    push(0, ClusterOpened(time=0, cluster="c", processors=8, policy="fcfs"))
+    for number in range(1, 30):
+        push(number, JobSubmitted(time=0, job_number=number, requested_processors=2, requested_time=9_000), high, low)
+    assert [[row[2], row[5]] for row in shown(runs)["sizes"]] == [[60, "ensemble"]]
+    push(30, JobSubmitted(time=5_000, job_number=30, requested_processors=2, requested_time=9_000), high, low)
+    assert [[row[2], row[5]] for row in shown(runs)["sizes"]] == [[90_000, "plain"]]
