@@ -106,6 +106,8 @@ class PairedDifferences(NamedTuple):
 def paired(first: JobTimes, other: JobTimes, key: int) -> PairedDifferences:
     """Return the paired differences of `other` minus `first`. They must have jobs in common.
 
+    The bounds of an interval are no lower than if no job waited under `other`.
+
     `key` is the key of the seeded random numbers of the intervals.
     """
     _, here, there = np.intersect1d(first.job_number, other.job_number, assume_unique=True, return_indices=True)
@@ -113,9 +115,10 @@ def paired(first: JobTimes, other: JobTimes, key: int) -> PairedDifferences:
     wait = other.wait[there] - first.wait[here]
     slowdown = slowdowns(other)[there] - slowdowns(first)[here]
     of_users = by_user(wait, first.user_id[here])
+    least = -float(first.wait[here].mean()), 1.0 - float(slowdowns(first)[here].mean())
     return PairedDifferences(
-        mean_over_time(wait.astype(np.float64), submit_times, key),
-        mean_over_time(slowdown, submit_times, key),
+        mean_over_time(wait.astype(np.float64), submit_times, key).within(least[0], np.inf),
+        mean_over_time(slowdown, submit_times, key).within(least[1], np.inf),
         float((wait < 0).mean()),
         float((wait > 0).mean()),
         float((of_users > NOTICED).mean()) if len(of_users) else None,

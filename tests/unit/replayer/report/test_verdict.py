@@ -14,6 +14,7 @@ from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.report.affected_classes import whom_table
 from shadowtime.replayer.report.report import page
+from shadowtime.replayer.report.statistics import paired
 from shadowtime.replayer.report.verdict import limits, verdict
 from shadowtime.services.catalogue import canonical, configure, spelled_out
 from tests.support.recorded_runs import compared, recorded, replayed
@@ -234,3 +235,22 @@ def test_a_recorded_log_spells_out_its_predictors_and_schemes() -> None:
         assert "(" in spec
         assert spec not in html
         assert html.count(spelled(spec)) == 1
+
+
+def test_an_interval_says_nothing_that_is_impossible() -> None:
+    """The mean wait of easy was 2.7 h, and the interval of the difference began at -8.3 h."""
+    workload = workload_of(*(job(number, 600 * number) for number in range(400)), processors=4)
+    records = []
+    for scale in (1, 0):
+        record = RunRecord(plan_of(workload))
+        numbers, submitted = (workload.columns[name] for name in ("job_number", "submit_time"))
+        started = submitted + scale * (numbers % 3 + 9_000 * (numbers < 40) + 5_000 * (numbers > 350))
+        ones = np.ones_like(numbers)
+        record.jobs = EndedJobs(record.plan, np.column_stack([numbers, submitted, started, started + 60, ones, ones]))
+        records.append(record)
+    easy, none = (record.jobs for record in records)
+    difference = paired(easy, none, 7)
+    assert difference.wait.low == difference.wait.mean == -easy.wait.mean()
+    assert difference.wait.high is not None
+    assert difference.wait.high > 0
+    assert difference.slowdown.low == pytest.approx(difference.slowdown.mean)
