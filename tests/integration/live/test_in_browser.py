@@ -93,6 +93,20 @@ def test_the_page_is_grey_and_says_so_while_kafka_does_not_answer(log: list[Enve
     visiting(tmp_path, visit)
 
 
+def test_each_row_of_a_table_has_a_cell_below_each_heading(log: list[Envelope], tmp_path: Path) -> None:
+    async def visit(page: LivePage, address: str, tab: Page) -> None:
+        push(page, log[: 9 * len(log) // 10])
+        await tab.open(address)
+        await tab.wait_for("document.querySelectorAll('#sizes tr').length > 0")
+        filled = "[...document.querySelectorAll('main table')].filter((table) => table.tBodies[0]?.rows.length)"
+        counts = "[table.tHead.rows[0].cells.length, table.tBodies[0].rows[0].cells.length]"
+        tables = await tab.evaluate(f"{filled}.map((table) => [table.getAttribute('aria-labelledby'), {counts}])")
+        assert {name for name, _ in tables} >= {"h-queue", "h-running", "h-sizes", "h-bounds"}
+        assert [name for name, (headings, cells) in tables if headings != cells] == []
+
+    visiting(tmp_path, visit)
+
+
 @pytest.mark.nightly
 def test_a_job_has_an_address_that_can_be_opened_again(log: list[Envelope], tmp_path: Path) -> None:
     async def visit(page: LivePage, address: str, tab: Page) -> None:
