@@ -41,6 +41,12 @@ MOST_SHARE = 0.5
 """Maximum share of jobs that run longer than their limits, or have other impossible times. Beyond it, the unit of times
 is in doubt."""
 
+MOST_OVER = 0.1
+"""Maximum share of at least `FEW` jobs that run longer than their limits. In logs of the archive it is below 0.02."""
+
+LEAST_TELLING = 72
+"""Jobs that run for more seconds show whether run times are in minutes."""
+
 MOST_YEARS = 50
 """Nine tenths of a log must have been submitted within fewer years than this."""
 
@@ -178,22 +184,23 @@ def _numbers(rows: AccountingRows) -> tuple[Integers, dict[int, str], Flags]:
     if not rows.has("job_id"):
         return numbers, {}, np.zeros(len(rows), dtype=np.bool_)
     ids = rows.words("job_id")
-    texts, unnumbered = list(ids.values), numbers == UNKNOWN
+    texts, codes_of_rows, unnumbered = list(ids.values), ids.codes, numbers == UNKNOWN
     jobs = {str(number) for number in np.unique(numbers).tolist()} if unnumbered.any() else set()
     is_step = np.array([text.partition(".")[0] in jobs and "." in text for text in texts], dtype=np.bool_)
-    steps: Flags = is_step[ids.codes] & unnumbered
-    own = np.array([text != "" for text in texts], dtype=np.bool_)[ids.codes] & unnumbered & ~steps
-    if own.any() and all(_WHOLE.match(texts[code]) for code in np.unique(ids.codes[own]).tolist()):
+    steps: Flags = is_step[codes_of_rows] & unnumbered
+    own = np.array([text != "" for text in texts], dtype=np.bool_)[codes_of_rows] & unnumbered & ~steps
+    if own.any() and all(_WHOLE.match(texts[code]) for code in np.unique(codes_of_rows[own]).tolist()):
         numbers = numbers.copy()  # numbers that pandas has written with a fraction
-        numbers[own] = [int(texts[code][:-2]) for code in ids.codes[own].tolist()]
+        numbers[own] = [int(texts[code][:-2]) for code in codes_of_rows[own].tolist()]
         own[:] = False
-    codes, places, inverse = np.unique(ids.codes[own], return_index=True, return_inverse=True)
+    codes, places, inverse = np.unique(codes_of_rows[own], return_index=True, return_inverse=True)
     rank = np.empty(len(codes), dtype=np.int64)
     rank[np.argsort(places)] = np.arange(1, len(codes) + 1)
     numbers = numbers.copy()
     numbers[own] = max(int(numbers.max(initial=0)), 0) + rank[inverse]
-    named = np.flatnonzero((ids.codes != ids.values.get("", UNKNOWN)) & ~steps)
-    return numbers, {int(numbers[row]): texts[ids.codes[row]] for row in named.tolist()}, steps
+    named = np.flatnonzero((codes_of_rows != ids.values.get("", UNKNOWN)) & ~steps)
+    pairs = zip(numbers[named].tolist(), codes_of_rows[named].tolist(), strict=True)
+    return numbers, {number: texts[code] for number, code in pairs}, steps
 
 
 def _of_other_cluster(name: str, rows: AccountingRows, cluster: str | None) -> Flags:
@@ -282,9 +289,10 @@ def _refuse_impossible(name: str, rows: AccountingRows, lives: Lives) -> None:
             )
     known, count = over & (ran >= 0), int(over.sum())
     differing = known & ((10 * ran + 60 < held) | (ran > 10 * held + 60))
-    if "run_time" in rows.open_units and FEW <= known.sum() < differing.sum() / MOST_SHARE:
+    telling = known & (np.maximum(ran, held) > LEAST_TELLING)
+    if "run_time" in rows.open_units and FEW <= telling.sum() < differing.sum() / MOST_SHARE:
         raise TraceError(
-            f"{name}: {int(differing.sum()):,} of {int(known.sum()):,} jobs have a run time that is not the time "
+            f"{name}: {int(differing.sum()):,} of {int(telling.sum()):,} jobs have a run time that is not the time "
             f"between their start and end, first {_example(rows, int(np.flatnonzero(differing)[0]))}; "
             f"{stated.format('run_time')}, or leave the column out with run_time="
         )
@@ -308,15 +316,16 @@ def _doubt(rows: AccountingRows, lives: Lives, limit: Integers, kept: Flags) -> 
     known = kept & lives.started & (lives.run_time > 0) & (limit > 0)
     over = known & (lives.run_time > limit + np.minimum(limit, GRACE))
     limited = kept & (limit > 0) & ~np.isin(limit, (MAX_DURATION, *NO_INSTANTS))
-    if over.sum() > MOST_SHARE * known.sum():
+    if over.sum() > MOST_SHARE * known.sum() or FEW <= over.sum() > MOST_OVER * known.sum():
         shown = f"{int(over.sum()):,} of {int(known.sum()):,} jobs ran longer than their limits, which are"
     elif (limited & (limit > YEAR)).sum() > MOST_SHARE * limited.sum():
         shown = f"most of {int(limited.sum()):,} limits are longer than a year, if they are"
     else:
         return ""
+    others = " (of run times with --columns run_time=COLUMN:ms)" if "run_time" in rows.open_units else ""
     return (
-        f"{shown} read in {'seconds' if unit == 's' else unit} from column {quote(column)}; state the unit with "
-        f"--columns limit={column}:min (or s, h, d, ms, us, ns), where :s confirms seconds, and :h reads 2:30 as "
+        f"{shown} read in {'seconds' if unit == 's' else unit} from column {quote(column)}; state the unit{others} "
+        f"with --columns limit={column}:min (or s, h, d, ms, us, ns), where :s confirms seconds, and :h reads 2:30 as "
         "hours and minutes"
     )
 

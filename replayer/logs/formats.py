@@ -47,10 +47,10 @@ STANDARD = (".swf", *(f".swf{suffix}" for suffix in SUFFIXES))
 
 AS_READ = Reading()
 
-NUMERIC = b"0123456789+-.; \t\r"
+NUMERIC = b"0123456789+-.eE; \t\r"
 """All characters that a job line in the Standard Workload Format may have."""
 
-JOB_LINE = re.compile(rb"(?:[\s;]*[-+]?[.0-9]+(?![^\s;])){4}")
+JOB_LINE = re.compile(rb"(?:[\s;]*[-+]?[.0-9]+(?:[eE][-+]?[0-9]+)?(?![^\s;])){4}")
 """The beginning of a job line in the Standard Workload Format."""
 
 WHOLE_LOGS = ("Batsim", "Grid Workload Format")
@@ -292,6 +292,8 @@ def _unread(path: Path) -> str | None:
         shown = ", ".join(sorted(keys)[:10]) or "none"
         return f"JSON in no known format; its keys are {shown}; known formats are {_known()}"
     lines = [line for line in first_lines(head) if line.strip()]
+    if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return "text in UTF-32; convert it with iconv -f UTF-32 -t UTF-8"
     if b"\0" in head[:4]:
         return "text in UTF-16 or UTF-32 without a byte order mark, or no text; convert it with iconv -t UTF-8"
     if _is_tar(head):

@@ -50,8 +50,8 @@ PARTIAL = (2, 3, 4)
 """Statuses of partial executions of a job: to be continued, the last and completed, the last and failed."""
 
 _HEADER = re.compile(r";\s*([A-Z]\w*)\s*:\s*(.*)$")
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)")
-_NUMERIC_BYTES = b"0123456789+-. \t\n\v\f"
+_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?")
+_NUMERIC_BYTES = b"0123456789+-.eE \t\n\v\f"
 
 
 def read_swf(path: str | os.PathLike[str], *, lenient: bool = False) -> Trace:
@@ -117,7 +117,10 @@ def require_few_odd(path: Path, odd: OddRows, jobs: int, *, lenient: bool) -> No
     if not odd.count:
         raise TraceError(f"{path}: it has no job line; expected lines of {len(FIELDS)} numbers")
     line, reason = odd.first[0]
-    raise TraceError(f"{path}, line {line}: {reason}; is this a Standard Workload Format file?")
+    raise TraceError(
+        f"{path}, line {line}: {reason}; is this a Standard Workload Format file? If its first line has names of "
+        "columns with blanks between them, give --delimiter ' '"
+    )
 
 
 def read_pieces(path: Path, header: dict[str, str], odd: OddRows) -> Iterator[SwfBlock]:
@@ -129,8 +132,9 @@ def read_pieces(path: Path, header: dict[str, str], odd: OddRows) -> Iterator[Sw
     """
     of_header, last = 0, 0
     for lines in lines_of(path):
-        for at in [at for at, line in enumerate(lines) if b";" in line]:
+        for at in [at for at, line in enumerate(lines) if b";" in line or b"#" in line]:
             row = lines[at].strip()
+            row = b";" + row[1:] if row.startswith(b"#") else row
             lines[at] = b"" if row.startswith(b";") else _spaced(row)
             if row.startswith(b";") and (match := _HEADER.match(row.decode(errors="replace"))):
                 header.setdefault(match[1], match[2] or "")
@@ -338,7 +342,8 @@ def _numbers(text: bytes) -> Floats | Integers | None:
     """Return all numbers of a text; None if it holds anything else."""
     if text.translate(None, _NUMERIC_BYTES):  # also keeps out nan, inf and hexadecimal numbers
         return None
-    kind: Any = np.float64 if b"." in text else np.int64  # whole numbers are read six times as fast
+    whole = not any(mark in text for mark in (b".", b"e", b"E"))
+    kind: Any = np.int64 if whole else np.float64  # whole numbers are read six times as fast
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", DeprecationWarning)  # numpy warns if it stopped early

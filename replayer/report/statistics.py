@@ -106,7 +106,7 @@ class PairedDifferences(NamedTuple):
 def paired(first: JobTimes, other: JobTimes, key: int) -> PairedDifferences:
     """Return the paired differences of `other` minus `first`. They must have jobs in common.
 
-    The bounds of an interval are no lower than if no job waited under `other`.
+    An interval is no wider than if no job waited in one of the two runs.
 
     `key` is the key of the seeded random numbers of the intervals.
     """
@@ -115,10 +115,11 @@ def paired(first: JobTimes, other: JobTimes, key: int) -> PairedDifferences:
     wait = other.wait[there] - first.wait[here]
     slowdown = slowdowns(other)[there] - slowdowns(first)[here]
     of_users = by_user(wait, first.user_id[here])
-    least = -float(first.wait[here].mean()), 1.0 - float(slowdowns(first)[here].mean())
+    waits, stretches = ((first.wait[here], other.wait[there]), (slowdowns(first)[here], slowdowns(other)[there]))
+    (least, most), (flattest, steepest) = ((-float(a.mean()), float(b.mean())) for a, b in (waits, stretches))
     return PairedDifferences(
-        mean_over_time(wait.astype(np.float64), submit_times, key).within(least[0], np.inf),
-        mean_over_time(slowdown, submit_times, key).within(least[1], np.inf),
+        mean_over_time(wait.astype(np.float64), submit_times, key).within(least, most),
+        mean_over_time(slowdown, submit_times, key).within(1.0 + flattest, steepest - 1.0),
         float((wait < 0).mean()),
         float((wait > 0).mean()),
         float((of_users > NOTICED).mean()) if len(of_users) else None,

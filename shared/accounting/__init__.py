@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Parser,
         count_of,
         instant_of,
+        is_below_one,
         is_missing,
         is_nan,
         memory_of,

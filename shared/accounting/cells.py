@@ -77,6 +77,16 @@ def _decimal(cell: Any) -> Decimal | int | None:
     return None
 
 
+def is_below_one(cell: Any) -> bool:
+    """Return whether a cell is a number between 0 and 1.
+
+    >>> [is_below_one(cell) for cell in ("0.0069", 0.5, "0", 1, "1h")]
+    [True, True, False, False, False]
+    """
+    number = _decimal(cell)
+    return number is not None and 0 < number < 1
+
+
 def is_nan(cell: Any) -> bool:
     """Return whether a cell is a floating-point number that stands for a missing value."""
     return isinstance(cell, float) and cell != cell

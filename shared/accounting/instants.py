@@ -16,6 +16,7 @@ from shadowtime.shared.quoting import quote
 
 NOT_SET = {
     *("", "unknown", "none", "n/a", "(null)", "invalid", "nat", "nan", "na", "<na>", "null", "nil", "-", "-1", "-1.0"),
+    *("#n/a", "#na", "#n/a n/a", "n.a."),  # of spreadsheets
     *("\\n", "0000-00-00", "0000-00-00 00:00:00"),  # of MySQL
 }
 """Texts that files have in place of a missing value, in lower case."""

@@ -11,7 +11,7 @@ from shadowtime.shared.quoting import among, quote
 
 INSTANTS = ("submit", "eligible", "start", "end", "handed_in")
 SPANS = ("run_time", "suspended", "limit", "wait")
-NAMES = (*NUMBERS, "wait", "handed_in", "state", *TEXTS, "cluster")
+NAMES = (*NUMBERS, "wait", "handed_in", "state", "tres", *TEXTS, "cluster")
 """Names that `--columns` accepts."""
 
 _LAST_TIME, _LAST_MEMORY = (

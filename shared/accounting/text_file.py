@@ -12,13 +12,15 @@ import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
+from shadowtime.shared.accounting.mapping import NAMES
 from shadowtime.shared.bounds import MAX_DICTIONARY, MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE, MAX_STREAMS
 from shadowtime.shared.errors import TraceError
+from shadowtime.shared.quoting import quote
 
 PIECE = 1 << 20
 """Bytes that are unpacked at a time. Only this much of a log's text is in memory at once."""
@@ -131,9 +133,27 @@ def files_of(path: Path) -> list[Path]:
     except OSError as error:  # no permission, or too long a name
         raise TraceError(f"{error.filename or path}: cannot be read: {error.strerror}") from error
 
+    _refuse_lost_columns(path, inside)
     if not inside:
         raise TraceError(f"{path}: a folder without files; expected a log, or a folder with its parts")
     return sorted(inside)
+
+
+def _refuse_lost_columns(path: Path, inside: Iterable[Path]) -> None:
+    """Raise `TraceError` if the names of subfolders have different values of a column that is read, as `cluster=a`."""
+    values: dict[str, set[str]] = {}
+    for file in inside:
+        for part in file.relative_to(path).parts[:-1]:
+            name, equals, value = part.partition("=")
+            if equals:
+                values.setdefault(name, set()).add(value)
+    for name, different in values.items():
+        if name.lower() in NAMES and len(different) > 1:
+            shown = ", ".join(map(quote, sorted(different)[:3]))
+            raise TraceError(
+                f"{path}: its subfolders state {name} ({shown}{', …' * (len(different) > 3)}), which the files lack; "
+                "read the subfolders one by one, or write the column into the files"
+            )
 
 
 def _refuse(error: OSError) -> NoReturn:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         gpu_type_of,
         gpus_got,
         limit_of,
+        named_resources,
         resources_of,
         state_in,
         unknown_state,

@@ -30,6 +30,9 @@ FLAGS = (
 _BETWEEN = re.compile(rb"(?<=\})[ \t\r]*\n\s*(?=\{)")
 """The line end between two objects that no comma separates: the outputs of two calls."""
 
+MESSAGES = re.compile(rb"\A(?:\s*sacct: [^\n]*\n)+")
+"""Messages of sacct on lines before its output."""
+
 BASE = {"PENDING", "RUNNING", "SUSPENDED", *STATES} - set(FLAGS)
 
 
@@ -180,17 +183,19 @@ def _resources(listing: Any) -> dict[str, str]:
 
 
 def jobs_in(path: Path) -> list[dict[str, Any]]:
-    """Return the jobs in the output of one or several calls of `sacct --json`, also after `jq '.jobs[]'`.
+    """Return the jobs in the output of one or several calls of `sacct --json`, also after `jq '.jobs[]'` or `jq .jobs`.
 
     Raise `TraceError` if the file is not such output, or is too large.
     """
     jobs: list[dict[str, Any]] = []
-    for output in _BETWEEN.split(whole_contents(path, MAX_JSON)):
+    for output in _BETWEEN.split(MESSAGES.sub(b"", whole_contents(path, MAX_JSON), count=1)):
         try:
             answer = orjson.loads(output)
         except orjson.JSONDecodeError as error:
             raise TraceError(f"{path}: not the whole output of sacct --json: {error}") from None
-        listed = answer.get("jobs", [answer] if "job_id" in answer else None) if isinstance(answer, dict) else None
+        listed = answer
+        if isinstance(answer, dict):
+            listed = answer.get("jobs", [answer] if "job_id" in answer else None)
         if not isinstance(listed, list):
             raise TraceError(f"{path}: expected the output of sacct --json, with a list of jobs")
         jobs += (job for job in listed if isinstance(job, dict))

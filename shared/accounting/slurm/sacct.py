@@ -43,7 +43,7 @@ from shadowtime.shared.accounting import (
     word_of,
     zone_of,
 )
-from shadowtime.shared.accounting.slurm.answers import jobs_in, sacct_rows
+from shadowtime.shared.accounting.slurm.answers import MESSAGES, jobs_in, sacct_rows
 from shadowtime.shared.accounting.slurm.head import (
     COMMAND,
     FIELDS,
@@ -86,6 +86,9 @@ NAME = "sacct"
 
 DELIMITED = ("|", ";", "\t")
 """Delimiters by which output without a header is recognised. A line with commas may also be of a table."""
+
+KEYS = b'"job_id"', b'"submission"', b'"time"'
+"""Keys at the beginning of accounting in JSON."""
 
 INSTANTS = {"submit": "Submit", "eligible": "Eligible", "start": "Start", "end": "End"}
 
@@ -143,9 +146,20 @@ OWN = {
 
 def begins(head: bytes) -> bool:
     """Return whether a file with this beginning is output of sacct: with a header, in a known order, or as JSON."""
-    if head.lstrip()[:1] == b"{":
-        return all(key in head for key in (b'"job_id"', b'"submission"', b'"time"'))
+    text = _json_of(head)
+    if text.startswith(b"{") or _is_list(text):
+        return all(key in text for key in KEYS)
     return any(_shows_sacct(line.decode(errors="replace")) for line in first_lines(head))
+
+
+def _json_of(head: bytes) -> bytes:
+    """Return the beginning of a file without blanks, and without messages of sacct on lines before it."""
+    return MESSAGES.sub(b"", head, count=1).lstrip()
+
+
+def _is_list(text: bytes) -> bool:
+    """Return whether a text begins a list of jobs in JSON. A prompt may also begin with a bracket."""
+    return text.startswith(b"[") and all(key in text for key in KEYS)
 
 
 def _shows_sacct(text: str) -> bool:
@@ -174,7 +188,8 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     """
     beginning = beginning_of(path)
     taken = SacctColumns(path, reading)
-    if beginning.lstrip()[:1] == b"{":
+    text = _json_of(beginning)
+    if text.startswith(b"{") or _is_list(text):
         _read_answer(path, taken)
     else:
         _read_text(path, beginning, taken, reading)
@@ -214,7 +229,7 @@ class _SacctText:
         self._begin(head.shape, values)
 
     def _begin(self, shape: Shape, values: Sequence[str]) -> None:
-        refuse_repeated(self._path, shape.names)
+        refuse_repeated(self._path, [name for name in shape.names if name in self._taken.wanted])
         self._taken.require(shape.names, values)
         self._shape = shape
         self._reader = RowReader(shape, lambda fields: self._taken.is_row(shape.names, fields), self._taken.rows.odd)
@@ -625,17 +640,20 @@ class SacctColumns:
         memory, gpus = _memory_and_gpus(kept, processors, nodes)
         status = kept.numbers("State", lambda text: STATES.get(state_in(text), UNKNOWN))
         over = kept.numbers("State", lambda text: int(state_in(text) not in GOING_ON)) != 0
-        at_once = (start == end) & (start != UNKNOWN)
+        no_end = not kept.has("End") and "end" not in kept.mapped
+        at_once = ((start == end) | (no_end & (run_time == 0))) & (start != UNKNOWN)
         ran = (run_time > 0) | ((run_time == UNKNOWN) & ~at_once)
         never = ~ran & over & _held_nothing(kept, allocated, at_once)
         waiting = kept.numbers("State", lambda text: int(state_in(text) == "PENDING")) == 1
-        start = np.where(never | waiting, UNKNOWN, start)  # recognise jobs that never started even without NodeList
+        stated = start
+        start = np.where(never | waiting, UNKNOWN, start)  # also without NodeList
         unfinished = kept.numbers("State", lambda text: int(state_in(text) in UNFINISHED)) == 1
         self._cut_at_window += int((unfinished & (end != UNKNOWN)).sum())
         end = np.where(unfinished, UNKNOWN, end)
         stopped = np.maximum(suspended, 0)
-        if not kept.has("End") and "end" not in kept.mapped:
+        if no_end:
             end = np.where((start >= 0) & (run_time >= 0) & over, start + run_time + stopped, UNKNOWN)
+            end = np.where(never, stated, end)  # a cancellation has its time as the start
         if not kept.has("Start") and "start" not in kept.mapped:
             start = np.where((end >= 0) & (run_time > 0), end - run_time - stopped, UNKNOWN)
         numbers = {

@@ -24,7 +24,9 @@ STATES = {
     **dict.fromkeys(("FAILED", "OUT_OF_MEMORY"), 0),
     "CANCELLED": 5,
     **dict.fromkeys(("TIMEOUT", "DEADLINE"), LIMIT),
-    **dict.fromkeys(("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REQUEUED", "REVOKED"), KILLED),
+    **dict.fromkeys(
+        (*("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REQUEUED", "REVOKED"), "LAUNCH_FAILED", "RECONFIG_FAIL"), KILLED
+    ),
     "RESIZING": RESIZED,
 }
 """Job status for each Slurm state that is not one of `GOING_ON`."""
@@ -209,6 +211,27 @@ def resources_of(text: str) -> tuple[int, int]:
             of_kinds = max(_bounded(of_kinds + count), 0)
 
     return memory, gpus if gpus != UNKNOWN else of_kinds or UNKNOWN
+
+
+_NUMBERED = {"1": "cpu", "2": "mem", "4": "node"}
+"""Trackable resources by their numbers in Slurm's database. Those of GPUs are different on each cluster."""
+
+
+def named_resources(text: str) -> str:
+    """Return trackable resources (TRES) by name, from a text of Slurm's database with their numbers.
+
+    Names stay. Memory without a unit is in MiB. Numbers that each cluster gives by itself are left out.
+
+    >>> named_resources("1=64,2=256000,4=1,5=64,1001=8"), named_resources("cpu=2,mem=1.50G")
+    ('cpu=64,mem=256000M,node=1', 'cpu=2,mem=1.50G')
+    """
+    parts = []
+    for part in text.split(","):
+        key, _, value = part.strip().partition("=")
+        name = _NUMBERED.get(key, "" if key.isdecimal() else key)
+        if name:
+            parts.append(f"{name}={value}{'M' if name == 'mem' and value.isdecimal() else ''}")
+    return ",".join(parts)
 
 
 def requested_memory(text: str) -> int:

@@ -54,6 +54,21 @@ def is_json_lines(beginning: bytes) -> bool:
         return False
 
 
+def flat(row: Any) -> Any:
+    """Return an object with the values of the objects within it, under names with dots; other values unchanged.
+
+    >>> flat({"id": 7, "times": {"submit": 10}}), flat([7])
+    ({'id': 7, 'times.submit': 10}, [7])
+    """
+    if not isinstance(row, dict) or not any(isinstance(value, dict) for value in row.values()):
+        return row
+    values: dict[str, Any] = {}
+    for name, value in row.items():
+        inner = flat(value)
+        values |= {f"{name}.{key}": part for key, part in inner.items()} if isinstance(inner, dict) else {name: value}
+    return values
+
+
 def _from_objects(rows: Sequence[tuple[int, Mapping[str, Any]]], names: Sequence[str]) -> TableBlock:
     columns = {name: CellColumn([row.get(name) for _, row in rows]) for name in names}
     return TableBlock(np.array([line for line, _ in rows], dtype=np.int64), columns)
@@ -66,9 +81,13 @@ class JsonLinesTable:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        first = next(self._rows(OddRows()), None)
-        self.names: list[str] = list(dict.fromkeys(name for _, row in first or () for name in row))
-        self.values = [str(first[0][1].get(name, "")) for name in self.names] if first else []
+        values: dict[str, Any] = {}  # a name may first occur anywhere, if empty values are left out
+        for rows in self._rows(OddRows()):
+            for _, row in rows:
+                if not row.keys() <= values.keys():
+                    values = row | values
+        self.names: list[str] = list(values)
+        self.values = [str(value) for value in values.values()]
 
     def blocks(self, is_row: IsRow, odd: OddRows, wanted: Container[str]) -> Iterator[TableBlock]:
         """Yield the rows, as `TableFile` does."""
@@ -85,7 +104,7 @@ class JsonLinesTable:
                 except (ValueError, RecursionError):
                     row = line
                 if isinstance(row, dict):
-                    rows.append((number, row))
+                    rows.append((number, flat(row)))
                 elif row is not None:
                     odd.add(number, f"not a JSON object: {quote(line.decode(errors='replace'))}")
             last += len(block)
@@ -107,9 +126,9 @@ class JsonTable:
         except (ValueError, RecursionError) as error:
             raise TraceError(f"{path}: cannot be read as JSON: {error}") from None
         tables = list(map(_table_in, documents))
-        content = [row for table in tables if isinstance(table, list) for row in table]
+        content = [flat(row) for table in tables if isinstance(table, list) for row in table]
         if not all(isinstance(table, list) for table in tables):  # not tables, but rows
-            content = documents if len(documents) > 1 else []
+            content = list(map(flat, documents)) if len(documents) > 1 else []
         if not any(isinstance(row, dict) for row in content):
             shown = ", ".join(map(quote, [*documents[0]][:10])) if isinstance(documents[0], dict) else ""
             raise TraceError(
@@ -117,7 +136,7 @@ class JsonTable:
                 + (f"; it is an object with {shown}" if shown else "")
             )
         self._rows: list[Any] = content
-        self.names = list(dict.fromkeys(name for row in content[:BATCH] if isinstance(row, dict) for name in row))
+        self.names = list(dict.fromkeys(name for row in content if isinstance(row, dict) for name in row))
         first = next(row for row in content if isinstance(row, dict))
         self.values = [str(first.get(name, "")) for name in self.names]
 

@@ -25,6 +25,7 @@ from shadowtime.shared.accounting import (
     count_of,
     first_lines,
     instant_of,
+    is_below_one,
     is_missing,
     is_nan,
     is_table,
@@ -44,8 +45,11 @@ from shadowtime.shared.accounting.slurm import (
     KNOWN,
     STATES,
     SacctColumns,
+    amount_of,
     columns_shown,
     is_header,
+    named_resources,
+    resources_of,
     state_in,
 )
 from shadowtime.shared.accounting.tables.blocks import TableBlock, TableFile
@@ -71,6 +75,7 @@ OTHERWISE = {
     "job_name": "executable_number",
     "partition": "queue_number",
     "qos": "qos_number",
+    "tres": "tres_alloc",
 }
 """Alternative names of columns: those of the Standard Workload Format, as `convert` and others write them."""
 
@@ -218,6 +223,7 @@ class _Table:
         self._thousands: set[str] = set()
         """Names of durations, and memory, with points that separate thousands."""
         self._bare_limits = True
+        self._small_limits = False
         self._taken = 0
         self._strange: Counter[str] = Counter()
 
@@ -314,6 +320,11 @@ class _Table:
                     "Standard Workload Format; it is not read as status"
                 )
                 del named["status"]
+            elif "status" not in self._stated and {*map(count_of, cells)} - {UNKNOWN} == {0, 1}:
+                self.rows.notes.append(
+                    f"column {quote(named['status'].column)} has only 0 and 1, read as in the Standard Workload "
+                    "Format: 0 is failed, 1 completed; if they are exit codes, leave the column out with status="
+                )
 
         if "job_number" in named and not columns[named["job_number"].column].is_plain:
             ids = columns[named["job_number"].column].coded[0]
@@ -392,7 +403,10 @@ class _Table:
         }
         if "limit" in numbers:
             self._bare_limits &= any(map(_is_bare, columns["limit"].coded[0][:100]))
+            self._note_small_limits(columns["limit"])
             numbers["limit"] = np.where(numbers["limit"] == UNKNOWN, MAX_DURATION, numbers["limit"])
+        if "tres" in columns:
+            _add_resources(numbers, columns["tres"])
         words = {name: columns[name].words(word_of) for name in (*TEXTS, "cluster") if name in columns}
         counted = np.arange(self._taken + 1, self._taken + 1 + len(lines)), CellColumn([""] * len(lines))
         numbers["job_number"], words["job_id"] = (
@@ -415,6 +429,17 @@ class _Table:
             lines, numbers = lines[good], {name: values[good] for name, values in numbers.items()}
             words = {name: column.select(good) for name, column in words.items()}
         self.rows.extend(lines, numbers, words)
+
+    def _note_small_limits(self, column: CellColumn) -> None:
+        """Note limits below a second, such as the fractions of a day that spreadsheets store, once for each table."""
+        small = [] if column.is_plain else [cell for cell in column.coded[0] if is_below_one(cell)]
+        if small and not self._small_limits and self._named["limit"].unit is None:
+            self._small_limits = True
+            name = self._named["limit"].column
+            self.rows.notes.append(
+                f"column {quote(name)} has {quote(str(small[0]))}, a limit below a second; state its unit, as "
+                f"--columns limit={name}:d for fractions of a day"
+            )
 
     def _parsed(self, name: str, column: CellColumn, bad: dict[int, str]) -> Integers:
         unit = self._named[name].unit_of(name)
@@ -452,6 +477,18 @@ class _Table:
         if limit is not None and limit.unit is None and self._bare_limits:
             rows.assumed_limit = limit.column, limit.unit_in_name("limit") or "s"
         return rows
+
+
+def _add_resources(numbers: dict[str, Integers], column: CellColumn) -> None:
+    """Replace sizes by those among the trackable resources of Slurm, in place, where these list them."""
+    cells, codes = column.coded
+    texts = [named_resources(word_of(cell)) for cell in cells]
+    memory, gpus = zip(*map(resources_of, texts), strict=True)
+    processors, nodes = (list(map(amount_of(resource), texts)) for resource in ("cpu", "node"))
+    amounts = {"processors": processors, "nodes": nodes, "memory": memory, "gpus": gpus}
+    for name, values in amounts.items():
+        listed = np.array(values, dtype=np.int64)[codes]
+        numbers[name] = np.where(listed > 0, listed, numbers.get(name, np.int64(UNKNOWN)))
 
 
 def _state(cell: Any) -> str:
