@@ -41,7 +41,7 @@ def reproduce_result(path: Path, logs: Path) -> None:
     path
         The file.
     logs
-        Folder of the logs that are not at the paths in the file.
+        Folder of the logs. Those that it lacks are looked for at the paths in the file.
 
     Raises
     ------
@@ -154,6 +154,8 @@ def _options(path: Path, document: Mapping[str, Any], logs: Path) -> dict[str, A
     recorded, size = split_size(text)
     name = Path(recorded)
     places = [name, logs / name.name, *([BUNDLED] if name.name == BUNDLED.name else [])]
+    if logs != Path() and places[1].is_file():
+        places = places[1:2]
     there = [place for place in places if place.is_file()]
     digest = document.get("log_sha256")
     same = [place for place in there if digest is None or sha256_of(place) == digest]

@@ -94,6 +94,12 @@ def test_a_log_elsewhere_is_taken_by_its_digest(made: tuple[Path, Path], tmp_pat
         reproduce_result(moved, tmp_path)
 
 
+def test_the_folder_of_the_user_comes_before_the_path_in_the_file(made: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / made[0].name).write_text("; another\n")
+    with pytest.raises(SettingsError, match="is another log"):
+        reproduce_result(made[1], tmp_path)
+
+
 def test_files_that_specs_name_are_in_the_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A reader of a paper has the one file that it cites, and no file of templates."""
     result, templates, site = tmp_path / "result.json", tmp_path / "own.templates", tmp_path / "site.toml"
