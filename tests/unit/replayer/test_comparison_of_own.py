@@ -1,5 +1,6 @@
 """Policies of a notebook are compared over logs and copies."""
 
+import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -266,3 +267,11 @@ def test_every_column_of_a_result_is_documented() -> None:
     fields = {name for model in (Start, Kill, *get_args(get_args(Reason)[0])) for name in model.model_fields}
     for policy in ("easy", "best", "conservative:speculate=0.2"):
         assert set(shadowtime.replay(LOG, policy).decisions) <= set(DECISION_COLUMNS) | fields
+
+
+def test_without_pandas_each_frame_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = shadowtime.compare(LOG, ["easy"])
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    for frame in (lambda: compared.rows, lambda: compared.table, compared.relative):
+        with pytest.raises(ImportError, match=r"pip install 'shadowtime\[frames\]'"):
+            frame()
