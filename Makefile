@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+BASE   := $(VENV)/.base
 READY  := $(VENV)/.ready
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WHEELS := --only-binary :all:
@@ -13,20 +14,28 @@ SBOM   := --pyproject pyproject.toml --spec-version 1.6 --output-reproducible --
 
 KERNELS = $(BIN)/python -c "import shadowtime.services.pipeline; from shadowtime.shared.kernels.decorator import load_all; load_all()"
 
-setup: $(READY)
+setup: $(BASE)
 	@$(PYTHON) .ci/commit-msg --install
 
-$(READY): requirements-dev.lock pyproject.toml
+# The packages of replays and workers, and the command. Its kernels are compiled when they are first used.
+$(BASE): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
 		{ echo "Shadowtime needs Python 3.11 to 3.13; name one: make PYTHON=python3.12 …"; exit 1; }
-	@echo "installing what requirements-dev.lock names into $(VENV), once …"
+	@echo "installing what requirements.lock names into $(VENV), once …"
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) $(WHEELS) --require-hashes -r requirements.lock
+	@$(BIN)/python .ci/command $(VENV)
+	touch $@
+
+# All that tests, checks and docs need, too.
+$(READY): $(BASE) requirements-dev.lock
+	@echo "installing what requirements-dev.lock names into $(VENV), once …"
 	$(PIP) $(WHEELS) --require-hashes -r requirements-dev.lock
 	$(PIP) --no-deps --no-build-isolation --editable .
 	$(KERNELS)  # once, into their cache
 	touch $@
 
-run: $(READY)
+run: $(BASE)
 	$(BIN)/shadowtime replay --policy fcfs --policy easy --policy easy-sjbf --policy lwf --policy wfp --policy best --report report.html
 
 test: export PYTHONDONTWRITEBYTECODE :=  # hundreds of commands are started: what one has read of the source, all use

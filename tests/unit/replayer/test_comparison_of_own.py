@@ -272,6 +272,6 @@ def test_every_column_of_a_result_is_documented() -> None:
 def test_without_pandas_each_frame_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     compared = shadowtime.compare(LOG, ["easy"])
     monkeypatch.setitem(sys.modules, "pandas", None)
-    for frame in (lambda: compared.rows, lambda: compared.table, compared.relative):
+    for name in ("rows", "table", "relative"):
         with pytest.raises(ImportError, match=r"pip install 'shadowtime\[frames\]'"):
-            frame()
+            getattr(compared, name)()
