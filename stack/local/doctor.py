@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shadowtime._version import __version__
-from shadowtime.shared.cli import application
+from shadowtime.shared.cli import ROOT, application
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.stack.servers import is_free
 
@@ -40,7 +40,7 @@ def extras() -> Iterator[Finding]:
     try:
         lines = requires("shadowtime") or []
     except PackageNotFoundError:
-        yield Finding("installed", "shadowtime", False, "not installed as a package: pip install .")
+        yield Finding("installed", "shadowtime", None, f"used from the checkout {ROOT}; pip install . installs it")
         return
 
     wanted: dict[str, list[str]] = {}
