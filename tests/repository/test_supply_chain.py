@@ -45,11 +45,20 @@ def test_what_developers_have_is_what_runs() -> None:
     assert runs.items() <= developed.items()
 
 
+def made(*targets: str) -> str:
+    """Return what make would do for these targets on a fresh clone."""
+    command = ["make", "--dry-run", "--always-make", *targets]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_first_replay_needs_no_packages_of_tests() -> None:
+    assert "requirements.lock" in made("setup", "run")
+    assert "requirements-dev.lock" not in made("setup", "run")
+    assert "requirements-dev.lock" in made("test")
+
+
 def test_finding_17_pip_takes_wheels_with_hashes_alone() -> None:
-    setup = subprocess.run(
-        ["make", "--dry-run", "--always-make", "setup"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    calls = [line for line in setup.splitlines() if "pip install" in line]
+    calls = [line for line in made("setup", "check").splitlines() if "pip install" in line]
     for path in [*ROOT.glob("*/Dockerfile"), *ROOT.glob("*/*.Dockerfile"), *(ROOT / ".ci").iterdir()]:
         text = re.sub(r"\\\n\s*", " ", path.read_text())
         calls += [line for line in text.splitlines() if re.search(r"\b(pip3?|uv) +(pip +)?install\b", line)]
