@@ -133,8 +133,8 @@ def either(expr: str, label: str, below: str, above: str, by: str) -> str:
 def interval(low: str, high: str, by: str) -> str:
     """Return a query whose series have the label `interval`, such as `100 % shorter to 38 % longer`.
 
-    `low` and `high` are expressions of relative changes, of which -1 is the least that is possible. Series of the
-    expression `change` (see `common` of `composed`) without a value in `low` have the label `unknown`.
+    `low` and `high` are expressions of relative changes; none is shown below -1. Series of the expression `change` (see
+    `common` of `composed`) without a value in `low` have the label `unknown`.
     """
     ends = [
         f"label_join({spelt(f'round(100 * abs({end})) + 0', f'{name}_size', by)} + on ({by}) group_left ({name}_word) "

@@ -69,7 +69,7 @@ def dashboard() -> Dashboard:
             ),
             [Query(_short(_of(names.TWIN_EVIDENCE)), ONE)],
         ),
-        _without_real(
+        _minus_real(
             "Mean wait, shadow minus real",
             Asks("How much longer do the same jobs wait under the other policy?", HOURS, NO_SHADOW),
             names.TWIN_WAIT,
@@ -103,20 +103,20 @@ def dashboard() -> Dashboard:
                 Asks("What share of the jobs starts at least a minute sooner or later?", "percentunit", NO_SHADOW),
                 [Query(_short(_of(names.TWIN_MOVED, shape="all")), "{{shadow}}, {{when}}")],
             ),
-            _without_real(
+            _minus_real(
                 "Slowdown, shadow minus real",
                 Asks("How much larger is the mean bounded slowdown?", "none", NO_SHADOW),
                 names.TWIN_SLOWDOWN,
                 shape="all",
             ),
-            _without_real(
+            _minus_real(
                 "Longest wait, shadow minus real",
                 Asks("How much longer did the job wait that waited longest?", HOURS, NO_SHADOW),
                 names.TWIN_LONGEST,
                 " / 3600",
                 shape="all",
             ),
-            _without_real(
+            _minus_real(
                 "Utilization, shadow minus real",
                 Asks("How much larger is the share of the processors that runs jobs?", "percentunit", NO_SHADOW),
                 names.TWIN_BUSY,
@@ -159,7 +159,7 @@ def _lately(metric: Metric, **labels: str) -> str:
     return f"last_over_time({_of(metric, **labels)}[$__range])"
 
 
-def _without_real(title: str, asks: Asks, metric: Metric, divisor: str = "", **labels: str) -> Panel:
+def _minus_real(title: str, asks: Asks, metric: Metric, divisor: str = "", **labels: str) -> Panel:
     """Return the chart of each shadow's figure minus the real one. Shadows may have compared different jobs."""
     shadow, real = (_of(metric, of=of, **labels) for of in ("shadow", "real"))
     return chart(title, asks, [Query(_short(f"(({shadow} - ignoring (of) {real}){divisor})"), ONE)])

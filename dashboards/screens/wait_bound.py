@@ -36,11 +36,7 @@ def dashboard() -> Dashboard:
             band(
                 chart(
                     "Coverage of the last 1,000 starts",
-                    Asks(
-                        "Do the bounds hold lately? Yes within the band.",
-                        "percentunit",
-                        UNBOUNDED,
-                    ),
+                    Asks("Do the bounds hold lately? Yes within the band.", "percentunit", UNBOUNDED),
                     [
                         Query(ONE.of(names.RECENT_COVERAGE, **queue), "{{grouping}}"),
                         Query(f"min({ONE.of(names.BAND_LOW, **queue)})", "band, low"),

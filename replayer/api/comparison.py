@@ -89,9 +89,10 @@ class Compared:
         SettingsError
             If the comparison has no such policy.
         """
-        rows = self.rows
-        import pandas as pd  # here, since `rows` has required it
+        require_pandas()
+        import pandas as pd
 
+        rows = self.rows
         base = self.draws[0].policy if to is None else to
         if base not in set(rows["policy"]):
             raise SettingsError(f"unknown policy {base!r}{among(base, dict.fromkeys(rows['policy']))}")

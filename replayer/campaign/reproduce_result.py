@@ -153,9 +153,9 @@ def _options(path: Path, document: Mapping[str, Any], logs: Path) -> dict[str, A
     (text,) = arguments.get("traces") or [str(BUNDLED)]
     recorded, size = split_size(text)
     name = Path(recorded)
-    places = [name, logs / name.name, *([BUNDLED] if name.name == BUNDLED.name else [])]
-    if logs != Path() and places[1].is_file():
-        places = places[1:2]
+    inside = logs / name.name
+    stated = logs != Path() and inside.is_file()
+    places = [inside] if stated else [name, inside, *([BUNDLED] if name.name == BUNDLED.name else [])]
     there = [place for place in places if place.is_file()]
     digest = document.get("log_sha256")
     same = [place for place in there if digest is None or sha256_of(place) == digest]

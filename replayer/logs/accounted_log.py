@@ -288,8 +288,8 @@ def _refuse_impossible(name: str, rows: AccountingRows, lives: Lives) -> None:
                 f"or {stated.format(column)}, where s confirms seconds"
             )
     known, count = over & (ran >= 0), int(over.sum())
-    differing = known & ((10 * ran + 60 < held) | (ran > 10 * held + 60))
     telling = known & (np.maximum(ran, held) > LEAST_TELLING)
+    differing = telling & ((10 * ran + 60 < held) | (ran > 10 * held + 60))
     if "run_time" in rows.open_units and FEW <= telling.sum() < differing.sum() / MOST_SHARE:
         raise TraceError(
             f"{name}: {int(differing.sum()):,} of {int(telling.sum()):,} jobs have a run time that is not the time "

@@ -112,14 +112,13 @@ def paired(first: JobTimes, other: JobTimes, key: int) -> PairedDifferences:
     """
     _, here, there = np.intersect1d(first.job_number, other.job_number, assume_unique=True, return_indices=True)
     submit_times = first.submit_time[here]
-    wait = other.wait[there] - first.wait[here]
-    slowdown = slowdowns(other)[there] - slowdowns(first)[here]
+    waits, other_waits = first.wait[here], other.wait[there]
+    stretches, other_stretches = slowdowns(first)[here], slowdowns(other)[there]
+    wait, slowdown = other_waits - waits, other_stretches - stretches
     of_users = by_user(wait, first.user_id[here])
-    waits, stretches = ((first.wait[here], other.wait[there]), (slowdowns(first)[here], slowdowns(other)[there]))
-    (least, most), (flattest, steepest) = ((-float(a.mean()), float(b.mean())) for a, b in (waits, stretches))
     return PairedDifferences(
-        mean_over_time(wait.astype(np.float64), submit_times, key).within(least, most),
-        mean_over_time(slowdown, submit_times, key).within(1.0 + flattest, steepest - 1.0),
+        mean_over_time(wait.astype(np.float64), submit_times, key).within(-waits.mean(), other_waits.mean()),
+        mean_over_time(slowdown, submit_times, key).within(1.0 - stretches.mean(), other_stretches.mean() - 1.0),
         float((wait < 0).mean()),
         float((wait > 0).mean()),
         float((of_users > NOTICED).mean()) if len(of_users) else None,

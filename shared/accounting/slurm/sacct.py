@@ -146,20 +146,15 @@ OWN = {
 
 def begins(head: bytes) -> bool:
     """Return whether a file with this beginning is output of sacct: with a header, in a known order, or as JSON."""
-    text = _json_of(head)
-    if text.startswith(b"{") or _is_list(text):
-        return all(key in text for key in KEYS)
+    if _is_json(head):
+        return all(key in head for key in KEYS)
     return any(_shows_sacct(line.decode(errors="replace")) for line in first_lines(head))
 
 
-def _json_of(head: bytes) -> bytes:
-    """Return the beginning of a file without blanks, and without messages of sacct on lines before it."""
-    return MESSAGES.sub(b"", head, count=1).lstrip()
-
-
-def _is_list(text: bytes) -> bool:
-    """Return whether a text begins a list of jobs in JSON. A prompt may also begin with a bracket."""
-    return text.startswith(b"[") and all(key in text for key in KEYS)
+def _is_json(head: bytes) -> bool:
+    """Return whether a file begins as JSON, maybe behind messages of sacct. A prompt may also begin with a bracket."""
+    text = MESSAGES.sub(b"", head, count=1).lstrip()
+    return text.startswith(b"{") or (text.startswith(b"[") and all(key in text for key in KEYS))
 
 
 def _shows_sacct(text: str) -> bool:
@@ -188,8 +183,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     """
     beginning = beginning_of(path)
     taken = SacctColumns(path, reading)
-    text = _json_of(beginning)
-    if text.startswith(b"{") or _is_list(text):
+    if _is_json(beginning):
         _read_answer(path, taken)
     else:
         _read_text(path, beginning, taken, reading)
@@ -646,7 +640,8 @@ class SacctColumns:
         never = ~ran & over & _held_nothing(kept, allocated, at_once)
         waiting = kept.numbers("State", lambda text: int(state_in(text) == "PENDING")) == 1
         stated = start
-        start = np.where(never | waiting, UNKNOWN, start)  # also without NodeList
+        # Recognise jobs that never started even without NodeList.
+        start = np.where(never | waiting, UNKNOWN, start)
         unfinished = kept.numbers("State", lambda text: int(state_in(text) in UNFINISHED)) == 1
         self._cut_at_window += int((unfinished & (end != UNKNOWN)).sum())
         end = np.where(unfinished, UNKNOWN, end)

@@ -34,9 +34,9 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     """
     jobs, instants = AccountedJobs(), Instants(zone_of(reading.time_zone), reading.date_format)
     jobs.take(_attempts(path), partial(_life, dict[str, int](), instants))
-    rows = jobs.finished("it states no run time limits")
-    rows.assumed_utc = instants.assumed
-    return rows
+    if instants.assumed:
+        jobs.rows.note_assumed_utc()
+    return jobs.finished("it states no run time limits")
 
 
 def _attempts(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:

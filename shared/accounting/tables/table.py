@@ -307,25 +307,7 @@ class _Table:
             self._instants.learn_order(str(cell) for cell in times if isinstance(cell, str | float))
         except TraceError as error:
             raise TraceError(f"{self.path}: {error}") from None
-        if "status" in named and "state" not in named:
-            words = [_state(cell) for cell in columns[named["status"].column].coded[0] if not is_missing(cell)]
-            if sum(word in STATES or word in GOING_ON for word in words) > len(words) // 2:
-                named["state"] = named.pop("status")
-        if "status" in named:
-            cells, _ = columns[named["status"].column].coded
-            exit_code = next((cell for cell in cells if count_of(cell) not in (None, UNKNOWN, *OF_STANDARD)), None)
-            if exit_code is not None:
-                self.rows.notes.append(
-                    f"column {quote(named['status'].column)} has {quote(str(exit_code))}, which is no status of the "
-                    "Standard Workload Format; it is not read as status"
-                )
-                del named["status"]
-            elif "status" not in self._stated and {*map(count_of, cells)} - {UNKNOWN} == {0, 1}:
-                self.rows.notes.append(
-                    f"column {quote(named['status'].column)} has only 0 and 1, read as in the Standard Workload "
-                    "Format: 0 is failed, 1 completed; if they are exit codes, leave the column out with status="
-                )
-
+        self._check_status(columns)
         if "job_number" in named and not columns[named["job_number"].column].is_plain:
             ids = columns[named["job_number"].column].coded[0]
             if rounded := next((cell for cell in ids if isinstance(cell, str) and _ROUNDED.match(cell)), None):
@@ -366,6 +348,28 @@ class _Table:
         self.rows.notes += notes_on_units(
             {name: named[name] for name in (*SPANS, *INSTANTS, "memory") if name in named}
         )
+
+    def _check_status(self, columns: Mapping[str, CellColumn]) -> None:
+        """Find out whether a column of statuses has states, exit codes or statuses of the Standard Workload Format."""
+        named = self._named
+        if "status" in named and "state" not in named:
+            words = [_state(cell) for cell in columns[named["status"].column].coded[0] if not is_missing(cell)]
+            if sum(word in STATES or word in GOING_ON for word in words) > len(words) // 2:
+                named["state"] = named.pop("status")
+        if "status" in named:
+            cells, _ = columns[named["status"].column].coded
+            exit_code = next((cell for cell in cells if count_of(cell) not in (None, UNKNOWN, *OF_STANDARD)), None)
+            if exit_code is not None:
+                self.rows.notes.append(
+                    f"column {quote(named['status'].column)} has {quote(str(exit_code))}, which is no status of the "
+                    "Standard Workload Format; it is not read as status"
+                )
+                del named["status"]
+            elif "status" not in self._stated and {*map(count_of, cells)} - {UNKNOWN} == {0, 1}:
+                self.rows.notes.append(
+                    f"column {quote(named['status'].column)} has only 0 and 1, read as in the Standard Workload "
+                    "Format: 0 is failed, 1 completed; if they are exit codes, leave the column out with status="
+                )
 
     def _with_points(self, columns: Mapping[str, CellColumn]) -> list[str]:
         """Note the durations and amounts of memory whose points separate thousands.
@@ -432,13 +436,15 @@ class _Table:
 
     def _note_small_limits(self, column: CellColumn) -> None:
         """Note limits below a second, such as the fractions of a day that spreadsheets store, once for each table."""
-        small = [] if column.is_plain else [cell for cell in column.coded[0] if is_below_one(cell)]
-        if small and not self._small_limits and self._named["limit"].unit is None:
-            self._small_limits = True
-            name = self._named["limit"].column
+        name, unit = self._named["limit"].column, self._named["limit"].unit
+        if self._small_limits or unit is not None or column.is_plain:
+            return
+        small = next((cell for cell in column.coded[0] if is_below_one(cell)), None)
+        self._small_limits = small is not None
+        if self._small_limits:
             self.rows.notes.append(
-                f"column {quote(name)} has {quote(str(small[0]))}, a limit below a second; state its unit, as "
-                f"--columns limit={name}:d for fractions of a day"
+                f"column {quote(name)} has {quote(str(small))}, a limit below a second; state its unit, as --columns "
+                f"limit={name}:d for fractions of a day"
             )
 
     def _parsed(self, name: str, column: CellColumn, bad: dict[int, str]) -> Integers:

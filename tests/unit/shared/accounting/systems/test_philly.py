@@ -66,3 +66,10 @@ def test_what_is_no_life_is_counted(tmp_path: Path, changed: dict[str, Any], rea
     trace = trace_of(tmp_path / "log", *many, many[0] | {"jobid": "other"} | changed)
     assert len(trace.table) == 20
     assert {name: count for name, (count, _) in trace.left_out.items()} == {reason: 1}
+
+
+@pytest.mark.parametrize(("zone", "notes"), [(None, 1), ("America/Los_Angeles", 0)])
+def test_dates_without_a_stated_zone_are_noted(tmp_path: Path, zone: str | None, notes: int) -> None:
+    (tmp_path / "log").write_text(json.dumps([JOB]))
+    trace = read_trace(tmp_path / "log", Reading(time_zone=zone))
+    assert sum("its dates state no time zone" in note for note in trace.notes) == notes
