@@ -6,6 +6,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.lazy import syntax_tree
 
 FOLDERS = ("shared", "services", "replayer", "dashboards", "stack")
 
@@ -23,7 +24,7 @@ def modules(folder: Path) -> list[Path]:
 
 def imported(path: Path) -> Iterator[str]:
     """Yield the path of every module of the project, and of every name in one, that a file imports."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(syntax_tree(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("shadowtime."):
             yield from (f"{node.module}.{alias.name}".replace(".", "/").partition("/")[2] for alias in node.names)
 
@@ -72,6 +73,8 @@ def rows() -> Iterator[tuple[str, ...]]:
     for package in sorted(
         known, key=lambda one: (FOLDERS.index(one.split("/")[0]), outer[place(one)], place(one), inner[one], one)
     ):
-        meaning = (ast.get_docstring(ast.parse((known[package] / "__init__.py").read_text())) or "").partition("\n")[0]
+        meaning = (ast.get_docstring(syntax_tree((known[package] / "__init__.py").read_text())) or "").partition("\n")[
+            0
+        ]
         imports = ", ".join(f"`{other}`" for other in sorted(needs[package] - {"shared"}))
         yield f"`{package}`", str(len(modules(known[package]))), meaning, imports

@@ -1,6 +1,7 @@
 """Packages that import a module when one of its names is first used, so that a command loads only what it needs."""
 
 import ast
+import gc
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -23,7 +24,7 @@ def lazy_exports(package: str) -> Callable[[str], Any]:
     @cache
     def homes() -> dict[str, str]:
         with open(str(sys.modules[package].__file__), "rb") as file:  # importing `pathlib` would take 5 ms
-            body = ast.parse(file.read()).body
+            body = syntax_tree(file.read()).body
         blocks = (block for block in body if isinstance(block, ast.If))
         imports = (line for block in blocks for line in block.body if isinstance(line, ast.ImportFrom))
         return {alias.name: str(line.module) for line in imports for alias in line.names}
@@ -37,3 +38,18 @@ def lazy_exports(package: str) -> Callable[[str], Any]:
         return value
 
     return __getattr__
+
+
+def syntax_tree(source: str | bytes) -> ast.Module:
+    """Return the syntax tree of Python source, while no garbage is collected.
+
+    Python 3.11 keeps the depth of all trees that are being built in one place (CPython issue 106905). `ast.parse` fails
+    with `SystemError` if a collection runs a finaliser, or lets another thread go on, that parses, too.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return ast.parse(source)
+    finally:
+        if collects:
+            gc.enable()

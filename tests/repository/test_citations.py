@@ -10,6 +10,7 @@ import pytest
 
 from shadowtime.services.catalogue import REGISTRIES
 from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.lazy import syntax_tree
 
 FOLDERS = ("services", "shared", "replayer", "dashboards", "stack", "tests", "docs")
 ALGORITHMS = (ROOT / "docs/algorithms.md").read_text()
@@ -125,7 +126,7 @@ def test_phases_of_kernels_are_those_of_the_docs() -> None:
     phases: dict[str, list[str]] = {}
     for path in sorted((ROOT / "services").rglob("*.py")):
         source = path.read_text()
-        for node in ast.walk(ast.parse(source)) if "# 1. " in source else ():
+        for node in ast.walk(syntax_tree(source)) if "# 1. " in source else ():
             if isinstance(node, ast.FunctionDef):
                 found = PHASED.findall("\n".join(source.splitlines()[node.lineno : node.end_lineno]) + "\n")
                 if found:

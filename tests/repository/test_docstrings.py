@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 
+from shadowtime.shared.lazy import syntax_tree
 from tests.repository.tree import PRODUCT, files, name, nodes
 
 PATHS = [*files(*PRODUCT, "stack", "docs"), *files("shadowtime/testing")]
@@ -114,14 +115,14 @@ def unnamed(tree: Iterable[ast.AST]) -> Iterator[str]:
     ],
 )
 def test_an_error_that_is_not_named_is_seen(body: str, errors: list[str]) -> None:
-    tree = ast.walk(ast.parse(f"def even():\n    {body}\n"))
+    tree = ast.walk(syntax_tree(f"def even():\n    {body}\n"))
     assert [line.rpartition(": ")[2] for line in unnamed(tree)] == errors
 
 
 def test_a_command_names_no_errors() -> None:
     command = '"""Print it."""\n    raise ValueError("odd")\n'
-    assert list(unnamed(ast.walk(ast.parse(f"@app.command()\ndef even():\n    {command}")))) == []
-    assert list(unnamed(ast.walk(ast.parse(f"def even():\n    {command}app = application(even)\n")))) == []
+    assert list(unnamed(ast.walk(syntax_tree(f"@app.command()\ndef even():\n    {command}")))) == []
+    assert list(unnamed(ast.walk(syntax_tree(f"def even():\n    {command}app = application(even)\n")))) == []
 
 
 def test_docstrings_name_the_errors_that_functions_raise() -> None:

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.lazy import syntax_tree
 
 PRODUCT = ("services", "shared", "replayer", "dashboards")
 
@@ -22,7 +23,7 @@ def name(path: Path) -> str:
 @cache
 def parsed(path: Path) -> ast.Module:
     """Return the syntax tree of a file."""
-    return ast.parse(path.read_text())
+    return syntax_tree(path.read_text())
 
 
 @cache

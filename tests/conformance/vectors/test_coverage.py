@@ -3,6 +3,7 @@
 import ast
 from pathlib import Path
 
+from shadowtime.shared.lazy import syntax_tree
 from tests.conformance.vectors.vector import vectors
 
 TESTS = Path(__file__).parents[2]
@@ -15,7 +16,7 @@ def covered() -> set[str]:
     """Return the keys that any test asks for by name."""
     keys = set()
     for path in TESTS.rglob("test_*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(syntax_tree(path.read_text())):
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Name)
