@@ -47,6 +47,9 @@ class OwnClasses:
         self._made: dict[tuple[str, str], type[Any]] = {}
         self._before: list[dict[tuple[str, str], type[Any] | None]] = []
 
+    def __len__(self) -> int:
+        return len(self._made)
+
     def spec_of(self, kind: str, own: Any) -> str:
         """Return the SPEC of a policy or predictor: a text unchanged, the name of anything else.
 

@@ -45,7 +45,7 @@ class Result:
         self._predictions, self._decided = SubmissionPredictions(), Decisions()
         self.record = RunRecord(plan)
         """Job times and wait bounds of the run."""
-        self.replayed = carry_out(plan, [self.record, self._predictions, self._decided])
+        self.replayed = carry_out(plan, [self.record, self._predictions, self._decided], own=len(self._own) > 0)
         """Plan and scores of the run."""
         self.scores: Scores = self.replayed.scores
         self.configuration: Configuration = plan.configuration

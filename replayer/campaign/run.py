@@ -15,9 +15,10 @@ from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell, grid_of
 from shadowtime.replayer.campaign.logs import find_logs, report_log
 from shadowtime.replayer.campaign.tables import LogTable, as_latex, print_tables, tables_of
-from shadowtime.replayer.io import CLOCKS, in_processes, usable_cores
+from shadowtime.replayer.io import CLOCKS, in_processes
 from shadowtime.replayer.logs import write_columns
 from shadowtime.shared.cli import messages, say
+from shadowtime.shared.cores import usable_cores
 from shadowtime.shared.errors import ReplayError, SettingsError, reason_of
 from shadowtime.shared.formatting import duration
 from shadowtime.shared.output import require_places, result_file

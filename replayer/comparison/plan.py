@@ -1,6 +1,8 @@
 """Plans of runs, and their replay: one alone, several at the same time at a pace, or several over Kafka."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,12 +28,17 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler import POLICIES
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.errors import ReplayError
+from shadowtime.shared.kernels import Kernel
 from shadowtime.shared.messages import CapacityChanged, ClusterOpened, Envelope, Scores, run_name
 from shadowtime.shared.spec import parse
 from shadowtime.shared.statistics import Interval
 
 if TYPE_CHECKING:
     from shadowtime.shared.streaming import Settings
+
+
+REHEARSED_JOBS = 150
+"""Number of jobs whose replay shows which kernels are needed; with plain functions it takes about a second."""
 
 
 class RunPlan(NamedTuple):
@@ -62,6 +69,11 @@ class RunPlan(NamedTuple):
         """Whether jobs start as decided, not as recorded."""
         obeys: bool = SOURCES[self.mode].closed_loop
         return obeys
+
+    def of_first_jobs(self, jobs: int) -> "RunPlan":
+        """Return the plan of a run of the first jobs alone."""
+        columns = {name: column[:jobs] for name, column in self.workload.columns.items()}
+        return self._replace(workload=replace(self.workload, columns=columns))
 
     def source(self) -> ReplaySource:
         """Return a new event source of the run, at its beginning."""
@@ -120,22 +132,42 @@ def carry_out_compiled(plan: RunPlan) -> RunResult | None:
     if plan.mode != Machine.name:
         return None
     began = CLOCKS.now()
-    compiled = compiled_replay(plan.opened(), plan.workload, plan.capacity, plan.traits)
+    with rehearsed(carry_out_compiled, [plan]):
+        compiled = compiled_replay(plan.opened(), plan.workload, plan.capacity, plan.traits)
     if compiled is None:
         return None
     return RunResult(plan, compiled.scores, *CLOCKS.since(began), compiled=compiled)
 
 
-def carry_out(plan: RunPlan, observers: Sequence[Observer] = ()) -> RunResult:
+@contextmanager
+def rehearsed(carry_out_plan: Callable[[RunPlan], object], plans: Sequence[RunPlan]) -> Iterator[None]:
+    """Let the first jobs of each plan show, if kernels are missing, which ones the replays will need."""
+
+    def rehearse() -> None:
+        for plan in plans:
+            if plan.workload.whole:
+                carry_out_plan(plan.of_first_jobs(REHEARSED_JOBS))
+
+    before = Kernel.rehearsal
+    if before is None and Kernel.rehearsed is None:
+        Kernel.rehearsal = rehearse
+    try:
+        yield
+    finally:
+        Kernel.rehearsal = before
+
+
+def carry_out(plan: RunPlan, observers: Sequence[Observer] = (), *, own: bool = False) -> RunResult:
     """Replay one plan as fast as possible through the pipeline, and return its result.
 
-    Raise `ReplayError` if the replay cannot continue.
+    Raise `ReplayError` if the replay cannot continue. With classes of the user's own, nothing is called but once.
     """
     stopwatch, waits = plan.stopwatch(), BoundedWaits()
     remembered = plan.bounds_waits and plan.workload.whole
     replay = plan.replay([*observers, waits] if remembered else observers, stopwatch)
     began = CLOCKS.now()
-    replay.run_to_end()
+    with nullcontext() if own else rehearsed(carry_out, [plan]):
+        replay.run_to_end()
     result = _result(plan, replay.run, replay.last, *CLOCKS.since(began), stopwatch)
     return result._replace(coverage=waits.coverage(key_of(plan.seed, plan.cluster)))
 

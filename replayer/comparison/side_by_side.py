@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from shadowtime.replayer.comparison.plan import RunPlan, RunResult, carry_out, carry_out_compiled
+from shadowtime.replayer.comparison.plan import RunPlan, RunResult, carry_out, carry_out_compiled, rehearsed
 from shadowtime.replayer.comparison.progress import EVERY, Observers, ProgressBar
 from shadowtime.replayer.comparison.run_record import RunRecord
-from shadowtime.replayer.io import Counters, Interruption, count, in_processes, usable_cores
-from shadowtime.shared.kernels import kept_kernels
+from shadowtime.replayer.io import Counters, Interruption, count, in_processes
+from shadowtime.shared.cores import usable_cores
 from shadowtime.shared.messages import Envelope, JobEnded
 
 LEAST_JOBS = 20_000
@@ -26,9 +26,9 @@ class _Done(NamedTuple):
 
 
 def pays(plans: Sequence[RunPlan]) -> bool:
-    """Return whether several plans are done sooner in separate processes: many jobs, or kernels left to compile."""
+    """Return whether several plans are done sooner in separate processes."""
     jobs = sum(len(plan.workload) for plan in plans)
-    return len(plans) > 1 and usable_cores() > 1 and (jobs >= LEAST_JOBS or not any(kept_kernels()))
+    return len(plans) > 1 and usable_cores() > 1 and jobs >= LEAST_JOBS
 
 
 def compiled_first(
@@ -42,17 +42,18 @@ def compiled_first(
     Observers are records of runs, progress bars, and others that need no envelope of a run on the machine.
     """
     results: dict[int, RunResult] = {}
-    for place, (plan, those) in enumerate(zip(plans, observers, strict=True)):
-        interruption()
-        if (result := carry_out_compiled(plan)) is None or result.compiled is None:
-            continue
-        interruption()
-        results[place] = result
-        for observer in those:
-            if isinstance(observer, RunRecord):
-                observer.take_schedule(result.compiled)
-            elif isinstance(observer, ProgressBar):
-                observer.show(len(plan.workload))
+    with rehearsed(carry_out_compiled, plans):
+        for place, (plan, those) in enumerate(zip(plans, observers, strict=True)):
+            interruption()
+            if (result := carry_out_compiled(plan)) is None or result.compiled is None:
+                continue
+            interruption()
+            results[place] = result
+            for observer in those:
+                if isinstance(observer, RunRecord):
+                    observer.take_schedule(result.compiled)
+                elif isinstance(observer, ProgressBar):
+                    observer.show(len(plan.workload))
 
     others = [place for place in range(len(plans)) if place not in results]
     if others:

@@ -8,6 +8,6 @@ if TYPE_CHECKING:
     from shadowtime.replayer.io.interruption import Interruption
     from shadowtime.replayer.io.streamed import StreamedReplay
     from shadowtime.replayer.io.timing import CLOCKS, MIN_FACTOR, Pace, Stopwatch
-    from shadowtime.replayer.io.worker_processes import Counters, count, in_processes, usable_cores
+    from shadowtime.replayer.io.worker_processes import Counters, count, in_processes
 
 __getattr__ = lazy_exports(__name__)

@@ -41,11 +41,6 @@ def count(place: int, number: int) -> None:
     _written.shared[place] = number
 
 
-def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def in_processes(
     work: Callable[[Item], Outcome],
     items: Sequence[Item],

@@ -10,7 +10,7 @@ callee in another file has changed, as after a pull, Numba's cache would still u
 import logging
 import os
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -28,6 +28,7 @@ from numba.core.registry import cpu_target
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
+from shadowtime.shared.kernels.together import codes
 from shadowtime.shared.private_files import UntrustedFile, check_private, read_private, write_private
 
 # The stored form of a compiled kernel, which is loaded without the parts of numba that compile.
@@ -229,7 +230,7 @@ def digest(function: Callable[..., Any]) -> str:
                 continue
             seen.add(id(value))
             names: set[str] = set()
-            for part in _parts(code):
+            for part in codes(code):
                 digest.update(part.co_code + repr(part.co_names).encode())
                 left += [("", constant) for constant in part.co_consts]  # nested code objects add nothing here
                 names |= set(part.co_names)
@@ -244,11 +245,3 @@ def digest(function: Callable[..., Any]) -> str:
             left += sorted(value.__annotations__.items())
 
     return digest.hexdigest()
-
-
-def _parts(code: CodeType) -> Iterator[CodeType]:
-    """Yield a code object and all code objects nested in it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _parts(constant)

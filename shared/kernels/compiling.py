@@ -1,7 +1,7 @@
 """Compilation of a kernel by numba: machine code for one signature, from the cache if possible."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from itertools import count
@@ -15,8 +15,10 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.extending import register_jitable
 
+from shadowtime.shared.cores import usable_cores
 from shadowtime.shared.kernels.cache import KernelCache
 from shadowtime.shared.kernels.decorator import INLINED, Kernel, cache_folder
+from shadowtime.shared.kernels.together import called_in_rehearsal, compile_in_processes, is_importable, reachable
 from shadowtime.shared.private_files import check_private, make_private_folder
 
 cpu_target.target_context  # noqa: B018 - created now, as its lock must be taken before the compiler's
@@ -68,6 +70,23 @@ def is_kept(kernel: Kernel) -> bool:
     except OSError:
         return False
     return True
+
+
+def compile_ahead(kernels: Iterable[Kernel]) -> None:
+    """Compile what the cache lacks of these kernels, and of those that the process needs next, in several processes."""
+    asked = [kernel for kernel in kernels if not is_kept(kernel)]
+    if not asked or usable_cores() < 2 or numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return
+    asked += called_in_rehearsal()
+
+    def missing() -> dict[Kernel, set[Kernel]]:
+        calls = reachable(asked)
+        lacking = {kernel for kernel in calls if is_importable(kernel) and not is_kept(kernel)}
+        return {kernel: calls[kernel] & lacking for kernel in lacking}
+
+    with suppress(OSError):  # a cache that cannot be written, or a process that cannot start
+        check_private(cache_folder())
+        compile_in_processes(missing, cache_folder())
 
 
 def _signature(function: Callable[..., Any]) -> Any:

@@ -39,6 +39,12 @@ class Kernel:
     kernel that calls it is compiled. A command needs only a few of the kernels, and none before its first output.
     """
 
+    rehearsal: ClassVar[Callable[[], object] | None] = None
+    """A short run that calls the kernels which this process needs next, for their compilation; None if unknown."""
+
+    rehearsed: ClassVar[set["Kernel"] | None] = None
+    """The kernels that a rehearsal has called, as Python functions; None if none runs."""
+
     first_call_within: ClassVar[Callable[[], AbstractContextManager[object]]] = nullcontext
     """Returns the context of the loading or compilation at a first call; for measurements."""
 
@@ -54,6 +60,9 @@ class Kernel:
         """Return the function's result. Raise `TypeError` if an argument does not have the annotated type."""
         compiled = self._compiled
         if compiled is None:
+            if Kernel.rehearsed is not None:
+                Kernel.rehearsed.add(self)
+                return self.py_func(*arguments, **named)
             with Kernel.first_call_within():
                 compiled = self.load()
         return compiled(*arguments, **named)
@@ -64,7 +73,13 @@ class Kernel:
         return self._compiled is not None
 
     def load(self) -> Any:
-        """Load or compile the kernel, and return the compiled function. Ctrl-C is delayed until afterwards."""
+        """Load or compile the kernel, and return the compiled function. Several processes compile if this pays."""
+        if self._compiled is None:
+            _compile_ahead([self])
+        return self.load_here()
+
+    def load_here(self) -> Any:
+        """Load or compile the kernel in this process, and return the compiled function. Ctrl-C is delayed."""
         with uninterrupted():
             compiling = _compiling()
             with compiling.global_compiler_lock:
@@ -75,7 +90,7 @@ class Kernel:
     @property
     def _numba_type_(self) -> Any:
         """Numba's type of this function, for another kernel that calls it."""
-        return (self.being_made or self.load())._numba_type_
+        return (self.being_made or self.load_here())._numba_type_
 
     def __reduce__(self) -> str:
         """Return the function's name: a pickle refers to the kernel by name."""
@@ -149,8 +164,9 @@ def inlined(function: Function) -> Function:
 
 def load_all() -> None:
     """Load every kernel of the imported modules, and compile those that the cache lacks."""
+    _compile_ahead(MADE)
     for kernel in MADE:
-        kernel.load()
+        kernel.load_here()
 
 
 def get_ready() -> None:
@@ -158,8 +174,14 @@ def get_ready() -> None:
 
     If the cache has all kernels, this takes 50 us for each of them.
     """
-    with uninterrupted():
-        compiling = _compiling()
+    compiling = _compile_ahead(MADE)
     for kernel in MADE:
         if not kernel.loaded and not compiling.is_kept(kernel):
-            kernel.load()
+            kernel.load_here()
+
+
+def _compile_ahead(kernels: list[Kernel]) -> ModuleType:
+    with uninterrupted():
+        compiling = _compiling()
+    compiling.compile_ahead(kernels)  # not under a lock or without Ctrl-C, since it may take a minute
+    return compiling

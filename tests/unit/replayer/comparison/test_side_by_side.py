@@ -1,7 +1,6 @@
 """Replays in processes of their own say what they say in one process."""
 
 import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,7 +41,6 @@ def test_a_process_that_dies_is_named() -> None:
 
 
 def test_small_replays_stay_in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shadowtime.replayer.comparison.side_by_side.kept_kernels", lambda: iter([Path("step.nbc")]))
     monkeypatch.setattr("shadowtime.replayer.comparison.side_by_side.usable_cores", lambda: 2)
     plans = [plan_of(generated(jobs=60), policy) for policy in ("easy", "fcfs")]
     assert not pays(plans)
