@@ -78,6 +78,11 @@ def read(path: Path, reading: Reading) -> AccountingRows:
             f"{len(differing):,} jobs held another number of processors than nodes=N:ppn=M or select= requests, and "
             f"count with those that they held; first job {differing[0].job}, line {differing[0].line}"
         )
+    if jobs.released:
+        rows.notes.append(
+            f"{len(jobs.released):,} jobs released nodes while they ran, and count with all that they held at first; "
+            f"first job {jobs.released[0]}"
+        )
     if instants.assumed and deleted:
         hours = round(median(ahead or [0]) / 3600, 1)
         clock = f", although the dates of ended jobs are {abs(hours):g} h {'ahead of' if hours > 0 else 'behind'} UTC"

@@ -37,10 +37,21 @@ OF_PBS = {"Resource_List.place", "Resource_List.select", "project", "run_count",
 OF_REQUESTS = tuple(f"Resource_List.{name}" for name in ("nodes", "neednodes", "nodect", "procs", "gpu", "select"))
 """Attributes with the size that a job requests."""
 
+OF_SIZES = (
+    *OF_REQUESTS,
+    *(f"Resource_List.{name}" for name in ("ncpus", "mem", "ngpus")),
+    *("exec_host", "exec_vnode"),
+)
+"""Attributes with what a job requests or holds."""
+
 DELETED = {"D", "A", "K"}
 """Types of records of jobs that a person or the server deleted. A job that ran also has a record of its end."""
 
-HANDLED = {"Q", "S", "E", "R", "M"} | DELETED
+PHASE = "u"
+"""Type of a record of the first part of a run, whose job then releases some of its nodes. `c` and `e` are about the
+next parts, and say nothing of the whole run."""
+
+HANDLED = {"Q", "S", "E", "R", "M", PHASE} | DELETED
 """Types of records that are read."""
 
 _FIRST_SECOND = 10**8
@@ -59,7 +70,7 @@ class PbsWaiting(NamedTuple):
     """A queued or running job: line of its last record, Unix times, and the attributes of all its records.
 
     `started` is `UNKNOWN` while the job waits. `deleted` says whether it was deleted while it ran. A record of its end
-    should follow.
+    should follow. `held` has what the job held before it released nodes.
     """
 
     line: int
@@ -67,6 +78,7 @@ class PbsWaiting(NamedTuple):
     started: int
     attributes: Mapping[str, str]
     deleted: bool = False
+    held: Mapping[str, str] | None = None
 
 
 class PbsLife(NamedTuple):
@@ -99,13 +111,15 @@ class PbsJobs:
         self.waiting: dict[str, PbsWaiting] = {}
         self.time = 0
         """Unix time of the last record."""
+        self.released: list[str] = []
+        """The jobs that released nodes while they ran. They count with all that they held."""
         self._instants = instants
 
     def take(self, text: str, line: int = 0) -> PbsLife | None:
         """Return the facts from a record and the earlier records of its job.
 
         None if the line is empty, or its type is not read. None also for a record about a reservation, an array as a
-        whole, or the deletion of a running job.
+        whole, released nodes, or the deletion of a running job.
 
         Raise `ValueError` if the line is not a record of a job.
         """
@@ -128,6 +142,13 @@ class PbsJobs:
             before = known or PbsWaiting(line, time, UNKNOWN, {})
             queued, started = (time, UNKNOWN) if kind == "Q" else (before.queued, time)
             self.waiting[job] = known = PbsWaiting(line, queued, started, {**before.attributes, **attributes})
+        elif kind == PHASE:
+            before = known or PbsWaiting(line, _instant(attributes, "ctime"), _instant(attributes, "start"), attributes)
+            if before.held is None:
+                self.released.append(job)
+                before = before._replace(held={name: attributes[name] for name in OF_SIZES if name in attributes})
+            self.waiting[job] = before
+            return None
         elif kind in DELETED and known is not None and known.started != UNKNOWN:
             self.waiting[job] = known._replace(deleted=True)  # the record of its end follows, and is read then
             return None
@@ -161,7 +182,7 @@ def _facts_of(
     job: str, kind: str, time: int, attributes: Mapping[str, str], known: PbsWaiting | None
 ) -> tuple[dict[str, int], dict[str, str]]:
     """Return the numbers and words of a life, from a record and the earlier records of the job."""
-    asked = {**known.attributes, **attributes} if known else attributes
+    asked = {**known.attributes, **attributes, **(known.held or {})} if known else attributes
     over = kind not in ("Q", "S")
     start = UNKNOWN if kind == "Q" else _instant(attributes, "start")
     if start == UNKNOWN and known is not None and kind in ("S", "E", "R"):

@@ -163,3 +163,42 @@ def test_ids_cost_the_same_for_each_job(tmp_path: Path) -> None:
 
     seconds(1_000)
     assert seconds(40_000) < 12 * seconds(10_000)
+
+
+HELD = "Resource_List.ncpus=8 Resource_List.nodect=2 Resource_List.select=2:ncpus=4 exec_host=n1/0*4+n2/0*4"
+KEPT = "Resource_List.ncpus=4 Resource_List.nodect=1 Resource_List.select=1:ncpus=4 exec_host=n1/0*4"
+RAN = "user=eve queue=q ctime=1795325400 etime=1795325400 Resource_List.walltime=02:00:00 start=1795325409"
+
+
+@pytest.mark.parametrize("first", ["S", "u"], ids=["whole", "begins while it runs"])
+@pytest.mark.parametrize("at_the_end", [HELD, KEPT])
+def test_a_job_that_released_nodes_counts_with_what_it_held(tmp_path: Path, first: str, at_the_end: str) -> None:
+    end = "end=1795326009 Exit_status=0 resources_used.walltime=00:10:00"
+    records = [
+        f"11/22/2026 05:30:09;S;7.head;{RAN} {HELD}",
+        f"11/22/2026 05:33:00;u;7.head;{RAN} {HELD} resources_used.walltime=00:02:51",
+        f"11/22/2026 05:33:00;c;7.head;{RAN} {KEPT}",
+        f"11/22/2026 05:36:00;u;7.head;{RAN} {KEPT} resources_used.walltime=00:05:51",
+        f"11/22/2026 05:36:00;c;7.head;{RAN} {KEPT}",
+        f"11/22/2026 05:40:09;e;7.head;{RAN} {KEPT} {end}",
+        f"11/22/2026 05:40:09;E;7.head;{RAN} {at_the_end} {end}",
+        f"11/22/2026 05:41:00;E;8.head;{RAN} {KEPT} {end}",
+    ]
+    trace = read(tmp_path / "20261122", "\n".join(records[first == "u" :]) + "\n")
+    assert facts(trace, "wait", "run", "size", "limit", "nodes") == [(9, 600, 8, 7200, 2), (9, 600, 4, 7200, 1)]
+    assert [note for note in trace.notes if "released" in note] == [
+        "1 jobs released nodes while they ran, and count with all that they held at first; first job 7.head"
+    ]
+
+
+def test_a_rerun_holds_again_what_was_asked_for(tmp_path: Path) -> None:
+    records = [
+        f"11/22/2026 05:30:09;S;7.head;{RAN} {HELD}",
+        f"11/22/2026 05:33:00;u;7.head;{RAN} {HELD}",
+        f"11/22/2026 05:33:00;c;7.head;{RAN} {KEPT}",
+        f"11/22/2026 05:34:00;R;7.head;{RAN} {KEPT}",
+        f"11/22/2026 05:35:00;S;7.head;{RAN} {HELD}",
+        f"11/22/2026 05:45:00;E;7.head;{RAN} {HELD} end=1795326300 Exit_status=0",
+    ]
+    trace = read(tmp_path / "20261122", "\n".join(records) + "\n")
+    assert [size for (size,) in facts(trace, "size")] == [8, 8]
