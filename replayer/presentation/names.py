@@ -3,6 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.spec import parse
+
 MAX_NAME = 18
 """Maximum length of a name in a row, in characters."""
 
@@ -10,14 +13,33 @@ MAX_NAME = 18
 def short_names(labels: Iterable[str]) -> dict[str, str]:
     """Return the row name of each SPEC.
 
-    A short SPEC is unchanged. A long SPEC becomes its NAME and `…`, with a number if several SPECs have the same NAME.
+    A short SPEC is unchanged. A long one becomes its NAME and the values in which it differs from the other long SPECs
+    of that NAME. If they do not fit, it becomes its NAME and `…`, with a number if there are several.
 
     >>> list(short_names(["easy", "wfp:adjustment=percentile(percentile=85)"]).values())
     ['easy', 'wfp…']
-    >>> list(short_names(["easy", "easy:adjustment=percentile", "easy:adjustment=auto,running=yes"]).values())
-    ['easy', 'easy…1', 'easy…2']
+    >>> list(short_names(["easy:queue=srf,threshold=20h", "easy:queue=saf,threshold=20h"]).values())
+    ['easy srf', 'easy saf']
+    >>> list(short_names(["easy", "easy:adjustment=percentile(percentile=85)"]).values())
+    ['easy', 'easy…']
     """
-    return numbered({label: label if len(label) <= MAX_NAME else f"{_name(label)}…" for label in labels})
+    labels = [*labels]
+    names = {label: label if len(label) <= MAX_NAME else _distinguished(label, labels) for label in labels}
+    taken = Counter(names.values())
+    return numbered({label: f"{_name(label)}…" if taken[name] > 1 else name for label, name in names.items()})
+
+
+def _distinguished(label: str, labels: Iterable[str]) -> str:
+    """Return a name of a long SPEC with the values of the keys that differ between SPECs of its NAME."""
+    short = f"{_name(label)}…"
+    try:
+        spec = parse(label)
+        others = [parse(other) for other in labels if len(other) > MAX_NAME and _name(other) == spec.name]
+    except SettingsError:  # a label of a user's own
+        return short
+    values = [value for key, value in spec.keys.items() if any(other.keys.get(key) != value for other in others)]
+    name = " ".join([spec.name, *values])
+    return name if values and len(name) <= MAX_NAME else short
 
 
 def numbered(names: Mapping[str, str], between: str = "") -> dict[str, str]:

@@ -205,14 +205,14 @@ def test_the_report_spells_out_once_what_its_policies_were() -> None:
     told, records = replayed([plan_of(generated(60), policy)._replace(label=policy) for policy in typed])
     html = page([told], None, [records])
     table = html.partition('aria-label="What the names stand for"')[2].partition("</table>")[0]
-    assert re.findall('<th scope="row">(.*?)</th>', table) == ["fcfs", "best", "conservative…1", "conservative…2"]
+    assert re.findall('<th scope="row">(.*?)</th>', table) == ["fcfs", "best", "conservative 0.2", "conservative 0.5"]
     (best,) = (row["configuration"] for row in told["policies"] if row["policy"] == "best")
     assert configure(best) == configure("best")
     assert spelled(best) in table
     for row in told["policies"]:
         assert html.count(spelled(row["configuration"])) == 1
     assert not any(policy in html for policy in typed[2:])
-    assert "conservative…2 against conservative…1" in html
+    assert "conservative 0.5 against conservative 0.2" in html
 
 
 def test_what_predicted_beside_the_policies_is_spelled_out_too() -> None:
