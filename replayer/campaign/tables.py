@@ -13,6 +13,7 @@ from shadowtime.replayer.campaign.cell_run import Figures
 from shadowtime.replayer.campaign.columns import Column
 from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell
+from shadowtime.shared.formatting import counted
 from shadowtime.shared.quoting import one_line
 from shadowtime.shared.statistics import half_width
 
@@ -127,7 +128,7 @@ def _title(log: str, by_label: Mapping[str, Sequence[Figures]]) -> str:
     draws = next(iter(by_label.values()))
     processors, first = draws[0]["processors"], (draws[0].get("seed"), draws[0]["copy"])
     jobs = sum(row["jobs"] for row in draws if (row.get("seed"), row["copy"]) == first)  # of all months
-    return f"{log}: {jobs:,} jobs on {processors:,} processors"
+    return f"{log}: {counted(jobs, 'job')} on {processors:,} processors"
 
 
 def rows_of(campaign: Campaign, by_label: Mapping[str, Sequence[Figures]], log: str) -> Iterator[Row]:

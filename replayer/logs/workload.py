@@ -13,6 +13,7 @@ from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER
 from shadowtime.shared.cluster import OF_ANY_LOG, UNKNOWN, Job, job_of
 from shadowtime.shared.errors import SettingsError, TraceError
+from shadowtime.shared.formatting import counted
 from shadowtime.shared.kernels import Flags, Integers, IntegerTable
 from shadowtime.shared.messages import OR, Pool
 
@@ -62,7 +63,7 @@ class Workload:
     """Whether all jobs are in memory, so that `columns` exist."""
 
     def __repr__(self) -> str:
-        return f"<Workload {self.name}: {len(self):,} jobs on {self.processors:,} processors>"
+        return f"<Workload {self.name}: {counted(len(self), 'job')} on {self.processors:,} processors>"
 
     def __post_init__(self) -> None:
         for name in ("columns", "unused"):

@@ -10,6 +10,7 @@ from shadowtime.shared.accounting.instants import Instants, zone_of
 from shadowtime.shared.accounting.pbs_records import DELETED, RECORD, RESERVATION, PbsJobs, PbsLife
 from shadowtime.shared.accounting.reading import NUMBERS, UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.text_file import first_lines, lines_of
+from shadowtime.shared.formatting import counted
 
 NAME = "PBS"
 
@@ -75,13 +76,13 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     servers.note()
     if differing:
         rows.notes.append(
-            f"{len(differing):,} jobs held another number of processors than nodes=N:ppn=M or select= requests, and "
-            f"count with those that they held; first job {differing[0].job}, line {differing[0].line}"
+            f"{counted(len(differing), 'job')} held another number of processors than nodes=N:ppn=M or select= "
+            f"requests, and count with those that they held; first job {differing[0].job}, line {differing[0].line}"
         )
     if jobs.released:
         rows.notes.append(
-            f"{len(jobs.released):,} jobs released nodes while they ran, and count with all that they held at first; "
-            f"first job {jobs.released[0]}"
+            f"{counted(len(jobs.released), 'job')} released nodes while they ran, and count with all that they held at "
+            f"first; first job {jobs.released[0]}"
         )
     if instants.assumed and deleted:
         hours = round(median(ahead or [0]) / 3600, 1)
@@ -125,8 +126,8 @@ class _Servers:
         if len(self._counts) > 1:
             names = ", ".join(f"{name or 'no name'} ({count:,})" for name, count in self._counts.items())
             self._rows.notes.append(
-                f"its jobs are of {len(self._counts)} servers: {names}; {self._renumbered:,} jobs get a new number, "
-                "because a job of another server has their number. If the servers are of separate machines, "
+                f"its jobs are of {len(self._counts)} servers: {names}; {counted(self._renumbered, 'job')} get a new "
+                "number, because a job of another server has their number. If the servers are of separate machines, "
                 "read their files one by one"
             )
 

@@ -14,6 +14,7 @@ from shadowtime.shared.accounting.systems.json_objects import JsonRecord, json_k
 from shadowtime.shared.accounting.text_file import first_lines, lines_of
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.cluster import LIMIT
+from shadowtime.shared.formatting import counted
 from shadowtime.shared.quoting import quote
 
 NAME = "HTCondor history"
@@ -90,8 +91,8 @@ def read(path: Path, _: Reading) -> AccountingRows:
         )
     if again:
         jobs.rows.notes.append(
-            f"{len(again):,} jobs ran more than once: the history has their last run only, and what precedes it counts "
-            f"as waiting; first line {again[0].line}"
+            f"{counted(len(again), 'job')} ran more than once: the history has their last run only, and what precedes "
+            f"it counts as waiting; first line {again[0].line}"
         )
     return jobs.finished("it states no allowed duration")
 

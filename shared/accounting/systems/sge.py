@@ -12,6 +12,7 @@ from shadowtime.shared.accounting.systems.json_objects import json_keys, json_re
 from shadowtime.shared.accounting.text_file import beginning_of, first_lines, numbered_lines
 from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION
 from shadowtime.shared.cluster import KILLED, LIMIT
+from shadowtime.shared.formatting import counted
 
 NAME = "Grid Engine"
 
@@ -61,7 +62,14 @@ def read(path: Path, _: Reading) -> AccountingRows:
         jobs.take(json_records(path, "job_number"), _job_of)
     else:
         jobs.take(((number, text) for number, text in numbered_lines(path) if not text.startswith("#")), _job)
-    return jobs.finished("it states no run time limit (qsub -l h_rt)")
+    rows = jobs.finished("it states no run time limit (qsub -l h_rt)")
+    several = int(((rows.column("gpus") > 0) & (rows.column("processors") > 1)).sum()) if len(rows) else 0
+    if several:
+        rows.notes.append(
+            f"{counted(several, 'job')} of several slots request GPUs, which count for each slot; "
+            "where the complex is a consumable JOB, they have fewer"
+        )
+    return rows
 
 
 def _job(line: int, text: str) -> JobRow | str:

@@ -187,7 +187,7 @@ def test_a_job_that_released_nodes_counts_with_what_it_held(tmp_path: Path, firs
     trace = read(tmp_path / "20261122", "\n".join(records[first == "u" :]) + "\n")
     assert facts(trace, "wait", "run", "size", "limit", "nodes") == [(9, 600, 8, 7200, 2), (9, 600, 4, 7200, 1)]
     assert [note for note in trace.notes if "released" in note] == [
-        "1 jobs released nodes while they ran, and count with all that they held at first; first job 7.head"
+        "1 job released nodes while they ran, and count with all that they held at first; first job 7.head"
     ]
 
 

@@ -96,11 +96,11 @@ def test_differing_sizes_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "20171002"
     path.write_text(record("501.head", f"{TIMES} exec_host=c1/0-3 Resource_List.nodes=1:ppn=16 {ENDED}"))
     trace = read_trace(path)
-    assert "1 jobs held another number" not in "".join(trace.notes)  # without the server's count the larger counts
+    assert "1 job held another number" not in "".join(trace.notes)  # without the server's count the larger counts
     path.write_text(
         record("501.head", f"{TIMES} exec_host=c1/0-3 Resource_List.nodes=1:ppn=16 total_execution_slots=4 {ENDED}")
     )
-    assert any("1 jobs held another number" in note and "501.head, line 1" in note for note in read_trace(path).notes)
+    assert any("1 job held another number" in note and "501.head, line 1" in note for note in read_trace(path).notes)
 
 
 def test_tasks_of_old_arrays_have_numbers_of_their_own(tmp_path: Path) -> None:

@@ -47,6 +47,14 @@ def test_a_line_is_a_job(tmp_path: Path) -> None:
     assert (job.wait_time, job.run_time, job.status) == (10, 3600, 1)
 
 
+@pytest.mark.parametrize(("category", "told"), [("-l h_rt=3600,gpu=2 -pe mpi 4", 1), ("-l h_rt=3600", 0)])
+def test_a_note_says_that_gpus_count_for_each_slot(tmp_path: Path, category: str, told: int) -> None:
+    path = tmp_path / "accounting"
+    path.write_text(line(category=category))
+    notes = [note for note in read_trace(path).notes if "for each slot" in note]
+    assert [note.partition(",")[0] for note in notes] == ["1 job of several slots request GPUs"] * told
+
+
 @pytest.mark.parametrize(
     ("failed", "code", "category", "status"),
     [

@@ -113,7 +113,7 @@ def test_jobs_outside_of_the_pool_are_left_out_and_several_runs_are_noted(
     path.write_text(AD + "NumJobStarts = 3\n\n" + dag)
     rows = htcondor.read(path, Reading())
     assert (len(rows), rows.left_out) == (1, {reason: (1, "line 17")})
-    assert any("1 jobs ran more than once" in note for note in rows.notes)
+    assert any("1 job ran more than once" in note for note in rows.notes)
     assert any("it states no allowed duration" in note for note in rows.notes)
 
 
