@@ -232,13 +232,13 @@ def requests_as_run_times(plan: RunPlan) -> dict[str, Any]:
 
 
 def is_worse(scores: Mapping[str, Any], requests: Mapping[str, Any]) -> bool:
-    """Return whether a predictor (`scores`) has a larger mean absolute error of run times than the requests.
+    """Return whether the mean absolute error of a predictor (`scores`) is at least 1 % larger than that of requests.
 
     False if an error is unknown or some jobs had no request: the predictor is scored on those, too, so the errors
     cannot be compared.
     """
     ours, asked = scores["mean_absolute_error"], requests["mean_absolute_error"]
-    return None not in (ours, asked) and requests["jobs"] >= scores["jobs"] and bool(ours > asked)
+    return None not in (ours, asked) and requests["jobs"] >= scores["jobs"] and bool(ours > 1.01 * asked)
 
 
 def wait_bound_rows(result: RunResult) -> list[dict[str, Any]]:

@@ -263,7 +263,7 @@ def _of_run_times(document: Row) -> str:
         return f"Requests are {asked} off the run times on average; nothing else was scored beside them."
     best = min(rows, key=lambda row: row["mean_absolute_error"])
     name, error = best["predictor"].partition("(")[0], duration(best["mean_absolute_error"])
-    if is_worse(best, requests) or best["mean_absolute_error"] == requests["mean_absolute_error"]:
+    if requests["jobs"] >= best["jobs"] and best["mean_absolute_error"] >= requests["mean_absolute_error"]:
         return f"No predictor beat the requests, {asked} off on average: the best, {name}, was {error} off."
     predicted = f"{name} predicted run times best, {error} off on average"
     if requests["jobs"] >= best["jobs"]:

@@ -192,7 +192,7 @@ def _predicted(run: _Run) -> PredictedJobs:
         for job in range(first, last):
             prediction = predictor.predict_one(submitted[job])
             if prediction is not None:
-                predictions[job] = prediction
+                predictions[job] = prediction = prediction.within_request(submitted[job].requested_time)
             envelope = Envelope(run="compiled", sequence=1, event=submitted[job])
             arrived.append(envelope if prediction is None else envelope.replaced(run_time=prediction))
         machine.plan(arrived)

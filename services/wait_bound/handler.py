@@ -64,6 +64,10 @@ class WaitBounds(PredictingStage):
         self.predictor.note_prediction(job, envelope.run_time)
         return super().on_submitted(envelope, job)
 
+    def bounded(self, prediction: Any, job: JobSubmitted) -> Any:
+        """Return bounds as they are: a wait has no request."""
+        return prediction
+
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
         """Learn the wait. Add the coverage and the change points that are due to be published."""
         self.predictor.learn_one(job, min(wait, MAX_DURATION))

@@ -165,6 +165,15 @@ class RunTimePrediction(FrozenModel):
             state=state,
         )
 
+    def within_request(self, requested_time: int | None) -> "RunTimePrediction":
+        """Return the prediction with a point from 1 s to the request.
+
+        >>> RunTimePrediction(point=7200, observations=1).within_request(600).point
+        600.0
+        """
+        point = max(1.0, self.point if requested_time is None else min(self.point, float(requested_time)))
+        return self if point == self.point else self.model_copy(update={"point": point})
+
     @property
     def kernel_at_request(self) -> float:
         """`at_request` as kernels get it: -1 if the prediction is only the histogram."""
@@ -225,6 +234,16 @@ class WalltimeAdjustment(FrozenModel):
     window: Name | None = None
     percentile: Annotated[int, Field(ge=1, le=100)] | None = None
     outcome: AdjustmentClass | None = None
+
+    def within_request(self, requested_time: int | None) -> "WalltimeAdjustment":
+        """Return the adjustment with a time of at most the request.
+
+        >>> WalltimeAdjustment(adjusted_time=7200, observations=1).within_request(600).adjusted_time
+        600
+        """
+        if requested_time is None or self.adjusted_time <= requested_time:
+            return self
+        return self.model_copy(update={"adjusted_time": requested_time})
 
 
 Side = Literal["upper", "lower", "both"]

@@ -46,7 +46,11 @@ class PredictingStage(StageHandler):
                 f"{type(self.predictor).__name__}.predict_one: expected {self.answers.__name__} or None; "
                 f"found {quote(repr(prediction))}"
             )
-        return envelope if prediction is None else envelope.replaced(**{self.field: prediction})
+        return envelope if prediction is None else envelope.replaced(**{self.field: self.bounded(prediction, job)})
+
+    def bounded(self, prediction: Any, job: JobSubmitted) -> Any:
+        """Return a prediction as it is published: what a plug-in predicts beyond the request is cut to the request."""
+        return prediction.within_request(job.requested_time)
 
     def noticed(self, changed: JobChanged, new: JobSubmitted | RunningJob) -> tuple[Event, ...]:
         """Return the events by which the predictor observes a change; `new` is the changed job.
