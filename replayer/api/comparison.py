@@ -1,4 +1,4 @@
-"""Comparisons of policies from Python: a grid of logs, perturbed copies and policies."""
+"""Comparisons of policies from Python: a grid of logs, perturbed copies, policies and predictors."""
 
 from collections.abc import Iterator, Sequence
 from os import PathLike
@@ -16,6 +16,7 @@ from shadowtime.replayer.simulation import SOURCES, Machine
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.formatting import counted
 from shadowtime.shared.quoting import among
+from shadowtime.shared.spec import parse
 from shadowtime.shared.statistics import half_width
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class Compared:
             list(dict.fromkeys(names)) for names in zip(*((d.log, d.policy) for d in self.draws), strict=True)
         )
         copies = len({draw.copy for draw in self.draws})
-        return f"<Compared: {', '.join(policies)} on {', '.join(logs)}, {counted(copies, 'draw')} each>"
+        between = "; " if any(", " in policy for policy in policies) else ", "
+        return f"<Compared: {between.join(policies)} on {', '.join(logs)}, {counted(copies, 'draw')} each>"
 
     @property
     def rows(self) -> "pd.DataFrame":
@@ -137,8 +139,10 @@ def _half_of_known(values: "pd.Series[float]") -> float:
     return half_width(values.dropna().tolist())
 
 
-def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int = 0, **options: Any) -> Compared:
-    """Replay logs, and perturbed copies of them, under several policies. Return the results.
+def compare(
+    logs: Log | Sequence[Log], policies: Sequence[Any], *, runtime: Any = None, copies: int = 0, **options: Any
+) -> Compared:
+    """Replay logs, and perturbed copies of them, under several policies and with several predictors.
 
     The replays run one after another in this process, so policies may be classes, objects and functions of a notebook.
 
@@ -148,17 +152,21 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
         A workload from `read_log` or the path of a log, or a list or tuple of them.
     policies
         SPECs, classes, objects or functions, as for `replay`. By default, `relative` compares with the first.
+    runtime
+        A predictor of run times, as for `replay`, or a list of them. With a list, each policy is replayed with each
+        predictor, as row `POLICY, PREDICTOR`. A SPEC that chooses its own predictor, such as `easy:runtime=requested`,
+        is replayed once.
     copies
         Number of perturbed copies of each log beside the log itself. In a copy, every submission is moved by up to a
         minute (docs/campaigns.md). So the differences between copies show how much is chance.
     options
-        Further arguments of `replay`, the same for all: `runtime`, `adjustment`, `wait_bound`, `seed` and others.
+        Further arguments of `replay`, the same for all: `adjustment`, `wait_bound`, `seed` and others.
 
     Raises
     ------
     SettingsError
-        If an argument is out of its range, two policies or two logs have the same name, or there are several policies
-        in a mode in which jobs start as recorded.
+        If an argument is out of its range, two rows or two logs have the same name, or there are several rows in a mode
+        in which jobs start as recorded.
     TraceError
         If a log cannot be read.
     ReplayError
@@ -174,6 +182,8 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
     <Compared: easy, in-order on bundled, 2 draws each>
     >>> bool(compared.relative().loc["in-order", "mean_wait"] > 1)
     True
+    >>> compare(read_log(jobs=300), ["easy:runtime=requested", "lwf"], runtime=["last-two", "empirical"])
+    <Compared: easy:runtime=requested; lwf, last-two; lwf, empirical on bundled, 1 draw each>
 
     References
     ----------
@@ -189,22 +199,43 @@ def compare(logs: Log | Sequence[Log], policies: Sequence[Any], *, copies: int =
         raise SettingsError("logs: expected at least one log")
     mode = options.get("mode", Machine.name)
     workloads = [workload_of(log, mode) for log in several]
-    if len(policies) > 1 and not SOURCES[mode].closed_loop:
+    predictors = runtime if isinstance(runtime, list | tuple) else [runtime]
+    if not predictors:
+        raise SettingsError("runtime: expected at least one predictor")
+    grid = [
+        (policy, predictor)
+        for policy in policies
+        for predictor in (predictors[:1] if _chooses_predictor(policy) else predictors)
+    ]
+    if len(grid) > 1 and not SOURCES[mode].closed_loop:
         raise SettingsError(
-            f"policies: expected one in {mode} mode, where jobs start as recorded under every policy; found "
-            f"{len(policies)}"
+            f"policies: expected one in {mode} mode, where jobs start as recorded under every policy; found {len(grid)}"
         )
     _require_different("log", [workload.name for workload in workloads])
     draws: list[Draw] = []
     for workload in workloads:
         for copy in range(copies + 1):
             moved = perturbed(workload, copy)
-            results = [replay(moved, policy, **options) for policy in policies]
-            names = [result.record.plan.label for result in results]
+            results = [replay(moved, policy, runtime=predictor, **options) for policy, predictor in grid]
+            names = [
+                result.record.plan.label
+                if len(predictors) == 1 or _chooses_predictor(policy)
+                else f"{result.record.plan.label}, {_name_of(predictor, result)}"
+                for (policy, predictor), result in zip(grid, results, strict=True)
+            ]
             _require_different("policy", names)
             draws += [Draw(workload.name, copy, *pair) for pair in zip(names, results, strict=True)]
 
     return Compared(draws)
+
+
+def _chooses_predictor(policy: Any) -> bool:
+    return isinstance(policy, str) and "runtime" in parse(policy).keys
+
+
+def _name_of(predictor: Any, result: Result) -> str:
+    """Return the name of a predictor in rows: its SPEC as written, or the name of a class or object."""
+    return predictor if isinstance(predictor, str) else parse(result.configuration.runtime).name
 
 
 def _require_different(kind: str, names: Sequence[str]) -> None:

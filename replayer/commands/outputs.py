@@ -183,7 +183,7 @@ def print_tables(
             shown[1:1] = wait_bound_tables(results, exact=exact)
         shown += drift_tables(results)
         if predicted:
-            shown += predictions_run.tables(predicted[place], exact=exact)
+            shown += predictions_run.tables(predicted[place], results, exact=exact)
         for number, part in enumerate(shown):
             if place or number:
                 console.print()

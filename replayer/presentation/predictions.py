@@ -78,13 +78,14 @@ def prediction_table(results: Sequence[RunResult], *, exact: bool = False) -> Fi
     worse = [name for name, row in zip(names["run times"], rows, strict=True) if row.worse]
     error = duration(asked["mean_absolute_error"])
     notes = [f"{name}: worse than the request, which is {error} off" for name in dict.fromkeys(worse)]
-    return FittedTable(_title(results[0]), names, columns, notes, meanings)
+    return FittedTable(_title(results), names, columns, notes, meanings)
 
 
-def _title(result: RunResult) -> str:
+def _title(results: Sequence[RunResult]) -> str:
+    result = results[0]
     plan, waits = result.plan, result.scores.policy
     if plan.obeyed:
-        return f"{plan.cluster}, run times as predicted at submission{under(plan)}"
+        return f"{plan.cluster}, run times as predicted at submission{under(plan) if len(results) == 1 else ''}"
     return (
         f"{plan.cluster}, as recorded: {jobs_of(plan)}, mean run time {duration(result.scores.run_time.mean_run_time)}"
         f", mean wait {duration(waits.mean_wait)}, longest {duration(waits.max_wait)}"

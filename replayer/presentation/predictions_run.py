@@ -18,10 +18,15 @@ def predictions_plan(plan: RunPlan) -> RunPlan:
     return plan._replace(label=POLICY, configuration=configure(POLICY), wait_bound=canonical("wait-bound", "bmbp"))
 
 
-def tables(result: RunResult, *, exact: bool = False) -> Sequence[RenderableType]:
-    """Return the tables of prediction scores of one replay. With `exact`, times are in seconds."""
+def tables(result: RunResult, policies: Sequence[RunResult] = (), *, exact: bool = False) -> Sequence[RenderableType]:
+    """Return the tables of prediction scores of one replay, and of other predictors that policies have used.
+
+    With `exact`, times are in seconds.
+    """
+    by_predictor = {of.plan.configuration.runtime: of for of in reversed(policies) if of.scores.run_time.predictions}
+    by_predictor.pop(result.plan.configuration.runtime, None)
     return [
-        prediction_table([result], exact=exact),
+        prediction_table([result, *reversed(by_predictor.values())], exact=exact),
         forecast_table([result], exact=exact),
         wait_bound_table([result], exact=exact, whole=True),
     ]

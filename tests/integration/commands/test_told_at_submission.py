@@ -42,6 +42,17 @@ def test_the_page_has_the_figures_of_the_terminal_and_says_under_which_policy(tm
     assert '<th scope="row">easy…</th><td><code class=spec>easy(<wbr>forecast=yes' in page.read_text()
 
 
+def test_the_predictors_of_all_policies_are_scored_in_the_terminal_as_on_the_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    policies = ["--policy", "easy", "--policy", "easy-sjbf:runtime=last-two", "--policy", "lwf:runtime=last-two"]
+    shown = replayed(*policies, "--report", str(page), "--predictions").stdout
+    table = shown.partition("run times as predicted at submission\n")[2].partition("error: ")[0]
+    names = [line.split()[0] for line in table.splitlines() if line.endswith(("of 300", " -"))]
+    assert sorted(names) == ["empirical", "last-two", "requests"]
+    found = page.read_text().partition('aria-label="Run-time predictions"')[2].partition("</table>")[0]
+    assert all(name in found for name in names)
+
+
 def test_the_baseline_is_one_of_the_policies(tmp_path: Path) -> None:
     page, json = tmp_path / "page.html", tmp_path / "scores.json"
     options = ["--policy", "easy", "--policy", "lwf", "--report", str(page), "--json", str(json)]

@@ -35,6 +35,23 @@ class Half:
         pass
 
 
+def test_a_grid_has_each_policy_with_each_predictor() -> None:
+    compared = shadowtime.compare(LOG, ["easy:runtime=requested", "easy", in_order], runtime=["last-two", Half])
+    rows = {draw.policy: draw.result for draw in compared.draws}
+    of_predictors = [f"{policy}, {predictor}" for policy in ("easy", "in-order") for predictor in ("last-two", "half")]
+    assert [*rows] == ["easy:runtime=requested", *of_predictors]
+    alone = shadowtime.replay(LOG, "easy", runtime=Half)
+    assert rows["easy, half"].decisions_sha256 == alone.decisions_sha256
+    assert rows["easy:runtime=requested"].configuration.runtime == "requested"
+    assert compared.relative().index.tolist() == [*rows]
+    with pytest.raises(SettingsError, match=r"^runtime: expected at least one predictor$"):
+        shadowtime.compare(LOG, ["easy"], runtime=[])
+    with pytest.raises(SettingsError, match=r"^policy 'easy, half' occurs twice; give each policy a unique name$"):
+        shadowtime.compare(LOG, ["easy"], runtime=[Half, Half])
+    with pytest.raises(SettingsError, match=r"^policies: expected one in recorded mode.*found 2$"):
+        shadowtime.compare(LOG, ["easy"], runtime=["last-two", Half], mode="recorded")
+
+
 def test_rows_are_those_of_single_replays() -> None:
     compared = shadowtime.compare(LOG, ["easy", in_order], copies=2, runtime=Half)
     assert [(draw.copy, draw.policy) for draw in compared.draws] == [

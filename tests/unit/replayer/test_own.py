@@ -255,3 +255,28 @@ def test_a_name_that_is_taken_is_refused() -> None:
 def test_a_policy_is_made_of_any_spec_that_a_replay_accepts(spec: str, name: str) -> None:
     """The recommended policy had "a short name, but a run needs a full SPEC"."""
     assert shadowtime.make("policy", spec).name == name
+
+
+class Beyond:
+    """Predicts more than any request."""
+
+    point = 10.0**7
+
+    def predict_one(self, x: JobSubmitted) -> RunTimePrediction:
+        return RunTimePrediction(point=self.point, observations=1)
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        pass
+
+
+class Nothing(Beyond):
+    point = 0.0
+
+
+@pytest.mark.parametrize("mode", ["closed", "recorded"])
+def test_a_prediction_beyond_the_request_counts_as_the_request(mode: str) -> None:
+    beyond, asked = (shadowtime.replay(LOG, "easy", runtime=source, mode=mode) for source in (Beyond, "requested"))
+    assert beyond.scores.run_time.mean_absolute_error == asked.scores.run_time.mean_absolute_error
+    assert beyond.schedule_sha256 == asked.schedule_sha256
+    nothing = shadowtime.replay(LOG, "easy", runtime=Nothing, mode=mode)
+    assert set(nothing.jobs["predicted_run_time"]) == {1}

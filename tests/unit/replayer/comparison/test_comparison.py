@@ -11,7 +11,7 @@ import orjson
 import pytest
 from rich.console import Console
 
-from shadowtime.replayer.comparison.document import as_json
+from shadowtime.replayer.comparison.document import as_json, is_worse
 from shadowtime.replayer.comparison.plan import RunPlan, RunResult, carry_out
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
@@ -388,6 +388,12 @@ def test_requests_of_no_jobs_have_no_error() -> None:
     text = rendered(results, 80, prediction_table)
     assert "worse than the request" not in text
     assert "0 of" in text
+
+
+@pytest.mark.parametrize(("error", "worse"), [(99.0, False), (100.4, False), (101.5, True), (None, False)])
+def test_a_predictor_that_is_as_far_off_as_the_requests_is_not_worse(error: float | None, worse: bool) -> None:
+    scores = {"mean_absolute_error": error, "jobs": 9}
+    assert is_worse(scores, {"mean_absolute_error": 100.0, "jobs": 9}) is worse
 
 
 def test_table_shows_the_name_of_the_log_as_it_is() -> None:
