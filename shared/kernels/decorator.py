@@ -60,8 +60,8 @@ class Kernel:
         """Return the function's result. Raise `TypeError` if an argument does not have the annotated type."""
         compiled = self._compiled
         if compiled is None:
-            if Kernel.rehearsed is not None:
-                Kernel.rehearsed.add(self)
+            if (rehearsed := Kernel.rehearsed) is not None:
+                rehearsed.add(self)
                 return self.py_func(*arguments, **named)
             with Kernel.first_call_within():
                 compiled = self.load()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from threading import Event
+from threading import Event, Timer
 from types import CodeType, FunctionType
 from typing import cast
 
@@ -23,6 +23,9 @@ FEWEST = 6
 """Least number of kernels for which other processes pay: one starts in the time of three kernels."""
 
 MOST_PROCESSES = 8
+
+MAX_REHEARSAL = 5.0
+"""Seconds for which kernels of a rehearsal run as Python functions; all SPECs without keys take less."""
 
 MAX_TRIES = 1200
 """Tenths of a second that a process waits for another one of the same user that compiles."""
@@ -70,17 +73,24 @@ def codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def called_in_rehearsal() -> set[Kernel]:
-    """Return the kernels that this process needs next, if it has a rehearsal. One is used once; its errors are not."""
+    """Return the kernels that this process needs next, if it has a rehearsal, which is used once.
+
+    Errors of a rehearsal are ignored. If it takes long, it goes on with compiled kernels.
+    """
     rehearsal, Kernel.rehearsal = Kernel.rehearsal, None
     if rehearsal is None:
         return set()
     called: set[Kernel] = set()
     Kernel.rehearsed = called
+    limit = Timer(MAX_REHEARSAL, lambda: setattr(Kernel, "rehearsed", None))
+    limit.daemon = True
+    limit.start()
     try:
         with suppress(Exception), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             rehearsal()
     finally:
+        limit.cancel()
         Kernel.rehearsed = None
     return called
 

@@ -14,6 +14,7 @@ from shadowtime.replayer.comparison import carry_out
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.kernels.decorator import Kernel
 from shadowtime.shared.kernels.together import called_in_rehearsal, reachable
+from tests.support.processes import wait_until
 from tests.support.small_logs import generated, plan_of
 
 STEPS = 8
@@ -124,6 +125,26 @@ def test_a_rehearsal_calls_python_functions_and_hides_its_errors(monkeypatch: py
     assert ran == [3]
     assert Kernel.rehearsed is None
     assert called_in_rehearsal() == set()
+
+
+def test_a_long_rehearsal_goes_on_with_compiled_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shadowtime.shared.kernels.together.MAX_REHEARSAL", 0.01)
+    ran: list[str] = []
+
+    class Stub(Kernel):
+        def load(self) -> Any:
+            return lambda: ran.append("compiled")
+
+    kernel = Stub(lambda: ran.append("plain"))
+
+    def rehearsal() -> None:
+        kernel()
+        wait_until(lambda: Kernel.rehearsed is None, "the rehearsal has no limit")
+        kernel()
+
+    monkeypatch.setattr(Kernel, "rehearsal", rehearsal)
+    assert called_in_rehearsal() == {kernel}
+    assert ran == ["plain", "compiled"]
 
 
 @pytest.mark.parametrize("own", [False, True])
