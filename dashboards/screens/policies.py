@@ -90,7 +90,8 @@ def dashboard() -> Dashboard:
         shares(
             "Who is worse off?",
             Asks(
-                f"Which jobs wait longer than under $baseline? Change of mean waits; above 0 is longer. {SHAPED}",
+                "Which jobs wait longer than under $baseline? Change of mean waits; above 0 is longer. "
+                f"There is no interval: a change of one shape may be chance. {SHAPED}",
                 "percentunit",
                 ALONE,
             ),
