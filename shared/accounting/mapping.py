@@ -1,12 +1,15 @@
 """The mapping of our names of fields to the columns of a file: `--columns submit=queued_at,limit=wanted:min`."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from shadowtime.shared.accounting.cells import MEMORY, STATED, UNITS
+from shadowtime.shared.accounting.cells import MEMORY, STATED, UNITS, spans_of
+from shadowtime.shared.accounting.columns import as_it_is
+from shadowtime.shared.accounting.instants import Instants
 from shadowtime.shared.accounting.reading import NUMBERS, TEXTS
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.kernels import Integers
 from shadowtime.shared.quoting import among, quote
 
 INSTANTS = ("submit", "eligible", "start", "end", "handed_in")
@@ -48,6 +51,17 @@ class Mapped(NamedTuple):
     def unit_of(self, name: str) -> str | None:
         """Return the unit of the column's numbers, stated or in its name; None if there is none."""
         return self.unit or self.unit_in_name(name)
+
+    def at_once(self, name: str, instants: Instants) -> tuple[Callable[[Integers], Integers | None], ...]:
+        """Return the functions that convert whole numbers, and local dates, of the column (`CellColumn.numbers`).
+
+        There are none if the numbers have a unit.
+        """
+        if name == "memory" or self.unit_of(name) is not None:
+            return ()
+        if name in INSTANTS:
+            return instants.of_numbers, instants.of_local
+        return (spans_of if name in SPANS else as_it_is,)
 
 
 def notes_on_units(columns: Mapping[str, Mapped]) -> list[str]:

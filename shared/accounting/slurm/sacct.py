@@ -674,7 +674,9 @@ class SacctColumns:
 
     def _stated(self, kept: "_Kept", name: str) -> Integers:
         """Return the numbers of a mapped column."""
-        return kept.parsed(self._mapped[name].column, kept.mapped[name], self._parser(name))
+        mapped = self._mapped[name]
+        at_once = mapped.at_once(name, self.instants)
+        return kept.parsed(mapped.column, kept.mapped[name], self._parser(name), *at_once)
 
     def _parser(self, name: str) -> Parser:
         """Return the parser of the cells of a mapped column."""

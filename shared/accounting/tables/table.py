@@ -34,7 +34,6 @@ from shadowtime.shared.accounting import (
     number_of,
     resolved,
     span_of,
-    spans_of,
     tasks_of,
     whole_number,
     word_of,
@@ -448,12 +447,8 @@ class _Table:
             )
 
     def _parsed(self, name: str, column: CellColumn, bad: dict[int, str]) -> Integers:
-        unit = self._named[name].unit_of(name)
-        plain = self._instants.of_numbers if name in INSTANTS else spans_of if name in SPANS else as_it_is
-        dated = self._instants.of_local if name in INSTANTS else None
-        values, unreadable = column.numbers(
-            self._parser(name), *((plain, dated) if unit is None and name != "memory" else ())
-        )
+        at_once = self._named[name].at_once(name, self._instants)
+        values, unreadable = column.numbers(self._parser(name), *at_once)
         for at in unreadable:
             cell = str(column[at])
             expected = EXPECTED[name]
