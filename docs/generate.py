@@ -146,7 +146,7 @@ OPTIONS = {
         "--adjustment, or `adjustment=` of a policy",
         "How much of its requested time a job will use.",
     ),
-    "wait-bound": ("Bounders of waits", "--wait-bound", "How long a job will wait at most."),
+    "wait-bound": ("Bounders of waits", "--wait-bound", "How long a job will wait at most (`bmbp` in recorded mode)."),
 }
 
 

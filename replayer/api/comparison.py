@@ -209,7 +209,8 @@ def compare(
     ]
     if len(grid) > 1 and not SOURCES[mode].closed_loop:
         raise SettingsError(
-            f"policies: expected one in {mode} mode, where jobs start as recorded under every policy; found {len(grid)}"
+            f"expected one policy and one predictor in {mode} mode, where jobs start as recorded under every policy; "
+            f"found {len(grid)} rows; replay each predictor with mode={mode!r}"
         )
     _require_different("log", [workload.name for workload in workloads])
     draws: list[Draw] = []

@@ -2,19 +2,20 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from shadowtime.services.catalogue import REGISTRIES
 from shadowtime.services.scheduler import Output, Policy, Queue, Running, start_heads
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.kernels import Integers, IntegerTable
 from shadowtime.shared.quoting import quote
-from shadowtime.shared.spec import SpecSettings, is_name
+from shadowtime.shared.spec import SpecSettings, as_text, is_name
 
 PolicyFunction = Callable[[int, Queue, Running, int], Sequence[int]]
 """A policy as a function of `(now, queue, running, free)`. It returns the rows of the queue to start, in order."""
@@ -86,7 +87,8 @@ class OwnClasses:
         if (kind, made.name) in self._made:
             raise SettingsError(f"{kind} {made.name!r} occurs twice; give each {kind} a unique `name`")
         self._made[kind, made.name] = made
-        return str(made.name)
+        held = None if own is of else _settings_of(own)
+        return str(made.name) if held is None else _spec_text(made.name, held)
 
     def __enter__(self) -> "OwnClasses":
         """Register the classes. Raise `SettingsError` if a name belongs to another policy or predictor."""
@@ -131,8 +133,36 @@ def _configurable(own: Any, base: Any, settings: type[SpecSettings]) -> type[Any
             made.name = called
         return made
 
-    names = {"name": called, "Settings": getattr(of, "Settings", settings)}
+    known = of is own or _settings_of(own) is not None  # else keys would state values that the object may not have
+    names = {"name": called, "Settings": getattr(of, "Settings", settings) if known else settings}
     return type(of.__name__, (whole,), names | {"__new__": make, "__doc__": of.__doc__})
+
+
+def _settings_of(own: Any) -> SpecSettings | None:
+    """Return the settings that an object keeps in an attribute; None if it has none that a SPEC can state."""
+    kind = getattr(type(own), "Settings", None)
+    held: SpecSettings | None = next(
+        (value for value in vars(own).values() if kind is not None and isinstance(value, kind)), None
+    )
+    with suppress(ValidationError):
+        if held is not None and type(held).model_validate(_texts(held)) == held:
+            return held
+    return None
+
+
+def _texts(settings: SpecSettings) -> dict[str, str]:
+    fields = {name: (field.default, getattr(settings, name)) for name, field in type(settings).model_fields.items()}
+    return {name: as_text(value) for name, (default, value) in fields.items() if value != default}
+
+
+def _spec_text(name: str, settings: SpecSettings) -> str:
+    """Return the SPEC of settings, with the keys that differ from their defaults.
+
+    >>> _spec_text("easy", REGISTRIES["policy"].classes["easy"].Settings(threshold=900))
+    'easy:threshold=900.0'
+    """
+    keys = ",".join(f"{key}={value}" for key, value in _texts(settings).items())
+    return f"{name}:{keys}" if keys else name
 
 
 def _takes_settings(begins: Callable[..., None]) -> bool:

@@ -55,7 +55,8 @@ class Policy(Protocol):
     sees_all: bool = False
     """Whether the policy also observes the jobs of other pools. If so, `beside` is called with their events."""
 
-    def __init__(self, settings: Any) -> None: ...
+    def __init__(self, settings: Any) -> None:
+        vars(self)["settings"] = settings  # an assignment would fix its type for all subclasses
 
     def open(self, opened: ClusterOpened) -> None:
         """Read the settings of the run before any event. Most policies need none."""

@@ -48,7 +48,7 @@ def test_a_grid_has_each_policy_with_each_predictor() -> None:
         shadowtime.compare(LOG, ["easy"], runtime=[])
     with pytest.raises(SettingsError, match=r"^policy 'easy, half' occurs twice; give each policy a unique name$"):
         shadowtime.compare(LOG, ["easy"], runtime=[Half, Half])
-    with pytest.raises(SettingsError, match=r"^policies: expected one in recorded mode.*found 2$"):
+    with pytest.raises(SettingsError, match=r"^expected one policy and one predictor .*; found 2 rows; replay each"):
         shadowtime.compare(LOG, ["easy"], runtime=["last-two", Half], mode="recorded")
 
 
@@ -162,7 +162,12 @@ def test_a_recorded_log_is_read_as_for_a_replay_of_it(tmp_path: Path) -> None:
         ([], ["easy"], {}, "logs: expected at least one log"),
         (LOG, ["easy"], {"copies": -1}, "copies: expected a whole number from 0 to 1,000, found -1"),
         (LOG, ["easy"], {"mode": "shut"}, "mode 'shut' is not one of closed, recorded"),
-        (LOG, ["easy", "fcfs"], {"mode": "recorded"}, "policies: expected one in recorded mode, .*; found 2"),
+        (
+            LOG,
+            ["easy", "fcfs"],
+            {"mode": "recorded"},
+            "expected one policy and one predictor .*; found 2 rows",
+        ),
     ],
 )
 def test_mistakes_are_named(logs: Any, policies: Any, options: dict[str, Any], message: str) -> None:

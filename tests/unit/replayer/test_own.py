@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import Field
 
 import shadowtime
 from shadowtime.replayer.api.own import OwnClasses
 from shadowtime.services.catalogue import REGISTRIES
-from shadowtime.services.scheduler import Policy, start
+from shadowtime.services.scheduler import Policy, PolicySettings, start
 from shadowtime.services.scheduler.policy import FITS_NOW
 from shadowtime.shared.errors import ReplayError, SettingsError
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
+from shadowtime.shared.spec import SpecSettings
 
 LOG = shadowtime.read_log(jobs=200)
 
@@ -280,3 +282,48 @@ def test_a_prediction_beyond_the_request_counts_as_the_request(mode: str) -> Non
     assert beyond.schedule_sha256 == asked.schedule_sha256
     nothing = shadowtime.replay(LOG, "easy", runtime=Nothing, mode=mode)
     assert set(nothing.jobs["predicted_run_time"]) == {1}
+
+
+class SmallFirstSettings(PolicySettings):
+    most: int = Field(64, gt=0)
+
+
+class SmallFirst(Policy):
+    name = "small-first"
+    Settings = SmallFirstSettings
+
+    def __init__(self, settings: SmallFirstSettings) -> None:
+        super().__init__(settings)
+        self.most = settings.most
+
+    def schedule(self, now: int, queue: Any, running: Any, free: int) -> Any:
+        rows = (queue.processors > self.most).argsort(kind="stable")
+        return [start(queue, row, FITS_NOW) for row in rows[queue.processors[rows].cumsum() <= free]]
+
+
+def test_the_settings_of_an_object_are_those_that_are_stated() -> None:
+    made: Any = SmallFirst
+    for most in (16, 64):
+        result = shadowtime.replay(LOG, made(SmallFirstSettings(most=most)))
+        assert result.configuration.policy == f"small-first(most={most})"
+    rows = [
+        draw.policy
+        for draw in shadowtime.compare(LOG, [made(SmallFirstSettings(most=most)) for most in (4, 16, 64)]).draws
+    ]
+    assert rows == ["small-first:most=4", "small-first:most=16", "small-first"]
+
+
+class Share(Beyond):
+    class Settings(SpecSettings):
+        share: float = 0.5
+
+    def __init__(self, settings: Any) -> None:
+        self.point = settings.share * 600
+
+
+def test_settings_that_an_object_does_not_keep_are_not_stated() -> None:
+    share: Any = Share
+    kept: Any = share(Share.Settings(share=0.25))
+    assert shadowtime.replay(LOG, "easy", runtime=kept).configuration.runtime == "share"
+    kept.settings = Share.Settings(share=0.25)
+    assert shadowtime.replay(LOG, "easy", runtime=kept).configuration.runtime == "share(share=0.25)"
