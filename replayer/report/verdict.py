@@ -12,6 +12,9 @@ from shadowtime.shared.statistics import Interval
 
 Row = Mapping[str, Any]
 
+NAMED = 4
+"""Number of policies that a sentence names; it counts the others."""
+
 
 def verdict(document: Row, runs: Sequence[RunRecord]) -> str:
     """Return the verdict as paragraphs with line breaks between them; empty if a policy has no mean slowdown.
@@ -130,7 +133,13 @@ def _decided(rows: Sequence[Row], runs: Sequence[RunRecord], lowest: int, alike:
 
 
 def _figures(rows: Sequence[Row], indices: Sequence[int], figure: str) -> str:
-    return ", ".join(f"{rows[index]['policy']} {duration(rows[index][figure])}" for index in indices)
+    shown = [f"{rows[index]['policy']} {duration(rows[index][figure])}" for index in indices[:NAMED]]
+    return ", ".join([*shown, *_others(indices)])
+
+
+def _others(indices: Sequence[int]) -> list[str]:
+    """Return how many policies a sentence does not name, as a list of at most one text."""
+    return [counted(len(indices) - NAMED, "other")] if len(indices) > NAMED else []
 
 
 def _what_is_best(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lowest: int, alike: Sequence[int]) -> str:
@@ -144,8 +153,13 @@ def _what_is_best(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, low
     next_one = "" if base == following else f", and {less_than(following)}, which was next"
     best = f"{rows[lowest]['policy']} had the lowest mean bounded slowdown, {slowdown(least)}"
     if alike:
-        others = [f"{rows[index]['policy']} ({_more(rows, runs, index, lowest)})" for index in alike]
-        rest = "" if base == lowest or base in alike else f" It is {less_than(base)}."
+        others = [f"{rows[index]['policy']} ({_more(rows, runs, index, lowest)})" for index in alike[:NAMED]]
+        others += _others(alike)
+        rest = (
+            ""
+            if base == lowest or base in alike
+            else f" The slowdown of {rows[lowest]['policy']} is {less_than(base)}."
+        )
         return f"{best}, but {_and(others)} cannot be told apart from it.{rest}"
     return f"{best}: {less_than(base)}{next_one}."
 

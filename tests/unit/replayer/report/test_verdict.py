@@ -49,6 +49,15 @@ def test_the_baseline_is_compared_with_the_next_where_nothing_beats_it() -> None
     )
 
 
+def test_a_sentence_names_few_of_many_policies() -> None:
+    told = said(**{f"p{number}": (9.0, 90.0, 3600 + number) for number in range(9)}, easy=(10.0, 90.0, 3600))
+    assert told.startswith(
+        "p0 had the lowest mean bounded slowdown, 9.00, but p1 (the same), p2 (the same), p3 (the same), p4 (the same) "
+        "and 4 others cannot be told apart from it. The slowdown of p0 is 1.00 less than easy. The longest wait "
+        "decides: it is the shortest under p0 (p0 1.0 h, p1 1.0 h, p2 1.0 h, p3 1.0 h, 5 others)."
+    )
+
+
 def test_one_policy_is_compared_with_nothing() -> None:
     assert "No other policy was replayed" in said(easy=(9.0, 90.0, 3600))
 
