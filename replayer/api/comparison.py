@@ -13,6 +13,7 @@ from shadowtime.replayer.api.result import Result
 from shadowtime.replayer.logs import perturbed
 from shadowtime.replayer.report import by_user
 from shadowtime.replayer.simulation import SOURCES, Machine
+from shadowtime.services.scheduler import RECOMMENDED
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.formatting import counted
 from shadowtime.shared.quoting import among
@@ -154,8 +155,8 @@ def compare(
         SPECs, classes, objects or functions, as for `replay`. By default, `relative` compares with the first.
     runtime
         A predictor of run times, as for `replay`, or a list of them. With a list, each policy is replayed with each
-        predictor, as row `POLICY, PREDICTOR`. A SPEC that chooses its own predictor, such as `easy:runtime=requested`,
-        is replayed once.
+        predictor, as row `POLICY, PREDICTOR`. A SPEC that chooses its own predictor, such as `easy:runtime=requested`
+        or `best`, is replayed once.
     copies
         Number of perturbed copies of each log beside the log itself. In a copy, every submission is moved by up to a
         minute (docs/campaigns.md). So the differences between copies show how much is chance.
@@ -231,12 +232,16 @@ def compare(
 
 
 def _chooses_predictor(policy: Any) -> bool:
-    return isinstance(policy, str) and "runtime" in parse(policy).keys
+    """Return whether a SPEC names its predictor, itself or as a short name such as `best`."""
+    if not isinstance(policy, str):
+        return False
+    spec = parse(policy)
+    return "runtime" in spec.keys or "runtime" in parse(RECOMMENDED.get(spec.name, spec.name)).keys
 
 
 def _name_of(predictor: Any, result: Result) -> str:
-    """Return the name of a predictor in rows: its SPEC as written, or the name of a class or object."""
-    return predictor if isinstance(predictor, str) else parse(result.configuration.runtime).name
+    """Return the name of a predictor in rows: its SPEC as written, or that of a class or object."""
+    return predictor if isinstance(predictor, str) else result.configuration.runtime
 
 
 def _require_different(kind: str, names: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from shadowtime.replayer.commands.replay_run import compare_logs
 from shadowtime.replayer.logs import perturbed
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages import Kill, Reason, Start
+from shadowtime.shared.spec import SpecSettings
 from shadowtime.shared.statistics import half_width
 
 LOG = shadowtime.read_log(jobs=200)
@@ -50,6 +51,26 @@ def test_a_grid_has_each_policy_with_each_predictor() -> None:
         shadowtime.compare(LOG, ["easy"], runtime=[Half, Half])
     with pytest.raises(SettingsError, match=r"^expected one policy and one predictor .*; found 2 rows; replay each"):
         shadowtime.compare(LOG, ["easy"], runtime=["last-two", Half], mode="recorded")
+
+
+def test_a_row_never_names_a_predictor_that_it_does_not_use() -> None:
+    compared = shadowtime.compare(LOG, ["best", "tuned"], runtime=["requested", "last-two"])
+    used = {draw.policy: draw.result.configuration.runtime for draw in compared.draws}
+    assert [*used] == ["best", "tuned, requested", "tuned, last-two"]
+    assert used["best"].startswith("empirical(")
+    assert (used["tuned, requested"], used["tuned, last-two"]) == ("requested", "last-two")
+
+
+def test_rows_of_two_predictors_of_one_class_have_their_settings() -> None:
+    class Share(Half):
+        class Settings(SpecSettings):
+            share: float = 0.5
+
+        def __init__(self, share: float) -> None:
+            self.settings = self.Settings(share=share)
+
+    compared = shadowtime.compare(LOG, ["easy"], runtime=[Share(0.25), Share(0.75)])
+    assert [draw.policy for draw in compared.draws] == ["easy, share(share=0.25)", "easy, share(share=0.75)"]
 
 
 def test_rows_are_those_of_single_replays() -> None:
