@@ -73,8 +73,7 @@ def rows() -> Iterator[tuple[str, ...]]:
     for package in sorted(
         known, key=lambda one: (FOLDERS.index(one.split("/")[0]), outer[place(one)], place(one), inner[one], one)
     ):
-        meaning = (ast.get_docstring(syntax_tree((known[package] / "__init__.py").read_text())) or "").partition("\n")[
-            0
-        ]
+        face = syntax_tree((known[package] / "__init__.py").read_text())
+        meaning = (ast.get_docstring(face) or "").partition("\n")[0]
         imports = ", ".join(f"`{other}`" for other in sorted(needs[package] - {"shared"}))
         yield f"`{package}`", str(len(modules(known[package]))), meaning, imports

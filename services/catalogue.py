@@ -69,10 +69,7 @@ def configure(policy: str, runtime: str | None = None, adjustment: str | None = 
     >>> configure("guarded").runtime.partition("(")[0], configure("guarded", "requested").runtime
     ('empirical', 'requested')
     """
-    spec = parse(policy)
-    if spec.name in RECOMMENDED:
-        recommended = parse(RECOMMENDED[spec.name])
-        spec = Spec(recommended.name, {**recommended.keys, **spec.keys})
+    spec = _without_short_name(policy)
     keys = dict(spec.keys)
     runtime, adjustment = keys.pop("runtime", runtime), keys.pop("adjustment", adjustment)
     policy = canonical("policy", str(Spec(spec.name, keys)))
@@ -81,6 +78,23 @@ def configure(policy: str, runtime: str | None = None, adjustment: str | None = 
         canonical("runtime", runtime or POLICIES.classes[spec.name].predictor),
         canonical("adjustment", adjustment or DEFAULTS["adjustment"]),
     )
+
+
+def chooses_predictor(policy: str) -> bool:
+    """Return whether the SPEC of a policy, or what its short name stands for, has the key `runtime`.
+
+    >>> chooses_predictor("easy:runtime=last-two"), chooses_predictor("best"), chooses_predictor("guarded")
+    (True, True, False)
+    """
+    return "runtime" in _without_short_name(policy).keys
+
+
+def _without_short_name(policy: str) -> Spec:
+    spec = parse(policy)
+    if spec.name not in RECOMMENDED:
+        return spec
+    recommended = parse(RECOMMENDED[spec.name])
+    return Spec(recommended.name, {**recommended.keys, **spec.keys})
 
 
 def spelled(option: str, spec: str) -> Spelled:

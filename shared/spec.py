@@ -165,6 +165,11 @@ class SpecSettings(BaseModel):
     files: ClassVar[Mapping[str, Callable[[str], str]]] = {}
     """For each setting whose value may name a file: a function that replaces this value by the content of the file."""
 
+    def as_keys(self, *, changed: bool = False) -> dict[str, str]:
+        """Return all keys and their values as a SPEC has them; with `changed`, only those that are not the default."""
+        values = self.model_dump(by_alias=True, exclude_defaults=changed)
+        return {key: as_text(value) for key, value in values.items()}
+
     def price(self) -> Price:
         """Return the price of these settings; 0 unless a class overrides this."""
         return Price()
@@ -220,7 +225,7 @@ class Registry(Generic[Made]):
         names or keys.
         """
         keys = self._keys(Spec(spec.name, {**spec.keys, **self.contents(spec)}))
-        return Spec(spec.name, {key: as_text(value) for key, value in keys.model_dump(by_alias=True).items()})
+        return Spec(spec.name, keys.as_keys())
 
     def contents(self, spec: Spec) -> dict[str, str]:
         """Return, for each key of `spec` that may name a file, its value with the contents of the file.

@@ -13,11 +13,10 @@ from shadowtime.replayer.api.result import Result
 from shadowtime.replayer.logs import perturbed
 from shadowtime.replayer.report import by_user
 from shadowtime.replayer.simulation import SOURCES, Machine
-from shadowtime.services.scheduler import RECOMMENDED
+from shadowtime.services.catalogue import chooses_predictor
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.formatting import counted
 from shadowtime.shared.quoting import among
-from shadowtime.shared.spec import parse
 from shadowtime.shared.statistics import half_width
 
 if TYPE_CHECKING:
@@ -220,9 +219,7 @@ def compare(
             moved = perturbed(workload, copy)
             results = [replay(moved, policy, runtime=predictor, **options) for policy, predictor in grid]
             names = [
-                result.record.plan.label
-                if len(predictors) == 1 or _chooses_predictor(policy)
-                else f"{result.record.plan.label}, {_name_of(predictor, result)}"
+                _row_of(result, None if len(predictors) == 1 or _chooses_predictor(policy) else predictor)
                 for (policy, predictor), result in zip(grid, results, strict=True)
             ]
             _require_different("policy", names)
@@ -232,16 +229,15 @@ def compare(
 
 
 def _chooses_predictor(policy: Any) -> bool:
-    """Return whether a SPEC names its predictor, itself or as a short name such as `best`."""
-    if not isinstance(policy, str):
-        return False
-    spec = parse(policy)
-    return "runtime" in spec.keys or "runtime" in parse(RECOMMENDED.get(spec.name, spec.name)).keys
+    return isinstance(policy, str) and chooses_predictor(policy)
 
 
-def _name_of(predictor: Any, result: Result) -> str:
-    """Return the name of a predictor in rows: its SPEC as written, or that of a class or object."""
-    return predictor if isinstance(predictor, str) else result.configuration.runtime
+def _row_of(result: Result, predictor: Any) -> str:
+    """Return the name of a row, with the predictor unless it is None: its SPEC as written, or that of an object."""
+    label = result.record.plan.label
+    if predictor is None:
+        return label
+    return f"{label}, {predictor if isinstance(predictor, str) else result.configuration.runtime}"
 
 
 def _require_different(kind: str, names: Sequence[str]) -> None:

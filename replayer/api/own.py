@@ -15,7 +15,7 @@ from shadowtime.services.scheduler import Output, Policy, Queue, Running, start_
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.kernels import Integers, IntegerTable
 from shadowtime.shared.quoting import quote
-from shadowtime.shared.spec import SpecSettings, as_text, is_name
+from shadowtime.shared.spec import SpecSettings, is_name
 
 PolicyFunction = Callable[[int, Queue, Running, int], Sequence[int]]
 """A policy as a function of `(now, queue, running, free)`. It returns the rows of the queue to start, in order."""
@@ -79,7 +79,8 @@ class OwnClasses:
                 f"{kind}: expected a SPEC{', a function' if kind == 'policy' else ''}, or a class or object with the "
                 f"method{'s' if len(lacking) > 1 else ''} {' and '.join(lacking)}; found {quote(repr(own))}"
             )
-        made = _configurable(own, classes.base, classes.settings or SpecSettings)
+        kept = None if own is of else _settings_of(own)
+        made = _configurable(own, classes.base, classes.settings or SpecSettings, stated=own is of or kept is not None)
         if not is_name(made.name):
             raise SettingsError(
                 f"{kind}: `name` {quote(str(made.name))}: expected a letter, then letters, digits, '-', '_' or '/'"
@@ -87,8 +88,8 @@ class OwnClasses:
         if (kind, made.name) in self._made:
             raise SettingsError(f"{kind} {made.name!r} occurs twice; give each {kind} a unique `name`")
         self._made[kind, made.name] = made
-        held = None if own is of else _settings_of(own)
-        return str(made.name) if held is None else _spec_text(made.name, held)
+        keys = ",".join(f"{key}={value}" for key, value in kept.as_keys(changed=True).items()) if kept else ""
+        return f"{made.name}:{keys}" if keys else str(made.name)
 
     def __enter__(self) -> "OwnClasses":
         """Register the classes. Raise `SettingsError` if a name belongs to another policy or predictor."""
@@ -111,8 +112,12 @@ class OwnClasses:
             REGISTRIES[kind].classes.unregister(name, before)
 
 
-def _configurable(own: Any, base: Any, settings: type[SpecSettings]) -> type[Any]:
-    """Return a class that is made from settings alone, has a name, and has the methods of `base` that `own` lacks."""
+def _configurable(own: Any, base: Any, settings: type[SpecSettings], *, stated: bool) -> type[Any]:
+    """Return a class that is made from settings alone, has a name, and has the methods of `base` that `own` lacks.
+
+    Its keys are those of `own` if they are `stated`, else of `settings`: keys with the values that `own` may not have
+    would be false.
+    """
     of: Any = own if isinstance(own, type) else type(own)
     whole: Any = of if base in of.__mro__ else type(of.__name__, (of, base), {})
     begins = of.__init__ if of is own and of.__init__ not in (object.__init__, base.__init__) else None
@@ -133,36 +138,19 @@ def _configurable(own: Any, base: Any, settings: type[SpecSettings]) -> type[Any
             made.name = called
         return made
 
-    known = of is own or _settings_of(own) is not None  # else keys would state values that the object may not have
-    names = {"name": called, "Settings": getattr(of, "Settings", settings) if known else settings}
+    names = {"name": called, "Settings": getattr(of, "Settings", settings) if stated else settings}
     return type(of.__name__, (whole,), names | {"__new__": make, "__doc__": of.__doc__})
 
 
 def _settings_of(own: Any) -> SpecSettings | None:
     """Return the settings that an object keeps in an attribute; None if it has none that a SPEC can state."""
     kind = getattr(type(own), "Settings", None)
-    held: SpecSettings | None = next(
-        (value for value in vars(own).values() if kind is not None and isinstance(value, kind)), None
-    )
+    kept: list[SpecSettings] = [value for value in vars(own).values() if kind is not None and isinstance(value, kind)]
     with suppress(ValidationError):
-        if held is not None and type(held).model_validate(_texts(held)) == held:
-            return held
+        for settings in kept[:1]:
+            if type(settings).model_validate(settings.as_keys(changed=True)) == settings:
+                return settings
     return None
-
-
-def _texts(settings: SpecSettings) -> dict[str, str]:
-    fields = {name: (field.default, getattr(settings, name)) for name, field in type(settings).model_fields.items()}
-    return {name: as_text(value) for name, (default, value) in fields.items() if value != default}
-
-
-def _spec_text(name: str, settings: SpecSettings) -> str:
-    """Return the SPEC of settings, with the keys that differ from their defaults.
-
-    >>> _spec_text("easy", REGISTRIES["policy"].classes["easy"].Settings(threshold=900))
-    'easy:threshold=900.0'
-    """
-    keys = ",".join(f"{key}={value}" for key, value in _texts(settings).items())
-    return f"{name}:{keys}" if keys else name
 
 
 def _takes_settings(begins: Callable[..., None]) -> bool:

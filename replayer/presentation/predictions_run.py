@@ -23,10 +23,12 @@ def tables(result: RunResult, policies: Sequence[RunResult] = (), *, exact: bool
 
     With `exact`, times are in seconds.
     """
-    by_predictor = {of.plan.configuration.runtime: of for of in reversed(policies) if of.scores.run_time.predictions}
-    by_predictor.pop(result.plan.configuration.runtime, None)
+    by_predictor = {result.plan.configuration.runtime: result}
+    for other in policies:
+        if other.scores.run_time.predictions:
+            by_predictor.setdefault(other.plan.configuration.runtime, other)
     return [
-        prediction_table([result, *reversed(by_predictor.values())], exact=exact),
+        prediction_table([*by_predictor.values()], exact=exact),
         forecast_table([result], exact=exact),
         wait_bound_table([result], exact=exact, whole=True),
     ]

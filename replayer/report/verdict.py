@@ -155,12 +155,10 @@ def _what_is_best(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, low
     if alike:
         others = [f"{rows[index]['policy']} ({_more(rows, runs, index, lowest)})" for index in alike[:NAMED]]
         others += _others(alike)
-        rest = (
-            ""
-            if base == lowest or base in alike
-            else f" The slowdown of {rows[lowest]['policy']} is {less_than(base)}."
-        )
-        return f"{best}, but {_and(others)} cannot be told apart from it.{rest}"
+        sentence = f"{best}, but {_and(others)} cannot be told apart from it."
+        if base == lowest or base in alike:
+            return sentence
+        return f"{sentence} The slowdown of {rows[lowest]['policy']} is {less_than(base)}."
     return f"{best}: {less_than(base)}{next_one}."
 
 

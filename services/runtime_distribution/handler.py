@@ -140,8 +140,8 @@ class RuntimeDistribution(PredictingStage):
 
     def run_time_of(self, job: JobSubmitted) -> RunTimePrediction | None:
         """Return the prediction for a job as if it were submitted now, or None if there is none."""
-        prediction: RunTimePrediction | None = self.predictor.predict_one(job)
-        return None if prediction is None else prediction.within_request(job.requested_time)
+        prediction: RunTimePrediction | None = self.predicted(job)
+        return prediction
 
     def cut_risk_of(self, job: JobSubmitted) -> CutRisk | None:
         """Return the risk of being cut of a job that is submitted now; None without a request or a histogram."""

@@ -143,12 +143,16 @@ class KernelCache(FunctionCache):
         of_its_own.__init__(function)
         if folder is not None and os.access(folder, os.W_OK | os.X_OK):
             self._cache_path = str(folder)
+        self._file: Path | None = None
 
     def file(self, signature: Any) -> Path:
         """Return the file of a kernel. Its name hashes signature, processor, numba's version and all compiled code."""
-        codegen: Any = cpu_target.target_context.codegen()
-        key = FORMAT, numba.__version__, str(signature), codegen.magic_tuple(), digest(self._py_func)
-        return Path(self._cache_path, f"{self._impl.filename_base}.{sha256(repr(key).encode()).hexdigest()[:32]}.nbc")
+        if self._file is None:
+            codegen: Any = cpu_target.target_context.codegen()
+            key = FORMAT, numba.__version__, str(signature), codegen.magic_tuple(), digest(self._py_func)
+            name = f"{self._impl.filename_base}.{sha256(repr(key).encode()).hexdigest()[:32]}.nbc"
+            self._file = Path(self._cache_path, name)
+        return self._file
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return a compiled kernel from the cache, without filling numba's registries for compilation.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from itertools import count
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import numba
 from numba import types
@@ -24,7 +24,29 @@ from shadowtime.shared.private_files import check_private, make_private_folder
 cpu_target.target_context  # noqa: B018 - created now, as its lock must be taken before the compiler's
 
 
-def compiled(kernel: Kernel) -> Callable[..., Any]:
+class KernelPlace(NamedTuple):
+    """The signature of a kernel and its cache, found once for the check and for the load that follows."""
+
+    signature: Any
+    cache: KernelCache
+
+    @classmethod
+    def of(cls, kernel: Kernel) -> "KernelPlace":
+        """Return the place of a kernel."""
+        with global_compiler_lock:  # it guards `CACHE_DIR`, too
+            return cls(_signature(kernel.py_func), _cache(kernel.py_func))
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the cache has the kernel, in a file that nobody else can change."""
+        try:
+            check_private(self.cache.file(self.signature))
+        except OSError:
+            return False
+        return True
+
+
+def compiled(kernel: Kernel, place: KernelPlace | None = None) -> Callable[..., Any]:
     """Return the function of `numba.njit(signature, cache=True, nogil=True)`, but with our own cache.
 
     If `NUMBA_DISABLE_JIT` is set, return the Python function.
@@ -32,7 +54,7 @@ def compiled(kernel: Kernel) -> Callable[..., Any]:
     function = kernel.py_func
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
-    signature, cached = _signature(function), _cache(function)
+    signature, cached = place or KernelPlace.of(kernel)
     of_numba: Any = CPUDispatcher
     made = of_numba(function, {}, {"nogil": True, "nopython": True, "boundscheck": None})
     made._cache = cached  # noqa: SLF001 - of numba
@@ -63,13 +85,7 @@ def _number_apart() -> None:
 
 def is_kept(kernel: Kernel) -> bool:
     """Return whether the cache has a kernel, in a file that nobody else can change."""
-    with global_compiler_lock:  # it guards `CACHE_DIR`, too
-        file = _cache(kernel.py_func).file(_signature(kernel.py_func))
-    try:
-        check_private(file)
-    except OSError:
-        return False
-    return True
+    return KernelPlace.of(kernel).is_kept
 
 
 def compile_ahead(kernels: Iterable[Kernel]) -> None:

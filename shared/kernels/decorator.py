@@ -74,17 +74,24 @@ class Kernel:
 
     def load(self) -> Any:
         """Load or compile the kernel, and return the compiled function. Several processes compile if this pays."""
-        if self._compiled is None:
+        if self._compiled is not None:
+            return self._compiled
+        with uninterrupted():
+            place = _compiling().KernelPlace.of(self)
+        if not place.is_kept:
             _compile_ahead([self])
-        return self.load_here()
+        return self.load_here(place)
 
-    def load_here(self) -> Any:
-        """Load or compile the kernel in this process, and return the compiled function. Ctrl-C is delayed."""
+    def load_here(self, place: Any = None) -> Any:
+        """Load or compile the kernel in this process, and return the compiled function. Ctrl-C is delayed.
+
+        `place` is the kernel's `compiling.KernelPlace`, if it is known.
+        """
         with uninterrupted():
             compiling = _compiling()
             with compiling.global_compiler_lock:
                 if self._compiled is None:
-                    self._compiled = compiling.compiled(self)
+                    self._compiled = compiling.compiled(self, place)
         return self._compiled
 
     @property

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from threading import Event, Timer
 from types import CodeType, FunctionType
-from typing import cast
+from typing import IO, cast
 
 import numpy as np
 
@@ -130,14 +130,16 @@ def _give_out(left: dict[Kernel, set[Kernel]], helpers: Sequence["subprocess.Pop
     busy: dict[subprocess.Popen[bytes], Kernel] = {}
     with selectors.DefaultSelector() as answers:
         for helper in helpers:
-            answers.register(helper.stdout, selectors.EVENT_READ, helper)  # type: ignore[arg-type]
+            answers.register(cast("IO[bytes]", helper.stdout), selectors.EVENT_READ, helper)
         while True:
             ready = sorted((kernel for kernel, before in waits_for.items() if not before), key=urgency.__getitem__)
             for helper in helpers:
                 if ready and helper not in busy:
                     busy[helper] = ready.pop()
                     del waits_for[busy[helper]]
-                    helper.stdin.write(f"{busy[helper].py_func.__module__} {busy[helper].py_func.__name__}\n".encode())  # type: ignore[union-attr]
+                    function = busy[helper].py_func
+                    line = f"{function.__module__} {function.__name__}\n"
+                    cast("IO[bytes]", helper.stdin).write(line.encode())
             if not busy:
                 return
             for key, _ in answers.select():

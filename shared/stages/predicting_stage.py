@@ -36,7 +36,12 @@ class PredictingStage(StageHandler):
         return output
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Add the prediction, if there is one.
+        """Add the prediction, if there is one."""
+        prediction = self.predicted(job)
+        return envelope if prediction is None else envelope.replaced(**{self.field: prediction})
+
+    def predicted(self, job: JobSubmitted) -> Any:
+        """Return the prediction for a job as it is published; None if there is none.
 
         Raise `TypeError` if the predictor, which may be a plug-in, returned neither None nor an object of `answers`.
         """
@@ -46,7 +51,7 @@ class PredictingStage(StageHandler):
                 f"{type(self.predictor).__name__}.predict_one: expected {self.answers.__name__} or None; "
                 f"found {quote(repr(prediction))}"
             )
-        return envelope if prediction is None else envelope.replaced(**{self.field: self.bounded(prediction, job)})
+        return None if prediction is None else self.bounded(prediction, job)
 
     def bounded(self, prediction: Any, job: JobSubmitted) -> Any:
         """Return a prediction as it is published: what a plug-in predicts beyond the request is cut to the request."""

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.kernels.arrays import Integers
 from shadowtime.shared.kernels.cache import KernelCache
 from shadowtime.shared.kernels.decorator import Kernel, kernel
+from tests.support.kernel_processes import Told, told_in
 
 
 def weighted(values: Integers, weight: float) -> int:
@@ -194,23 +194,13 @@ def by_name(value: int) -> int:
     return {"a": 1, "b": 2}["b"] + value
 """
 
-Told = Callable[[str], str]
-
 
 @pytest.fixture
 def told(tmp_path: Path) -> Told:
-    """What a process prints that runs some lines, with a cache that all such processes share."""
+    """Run lines in a process, with a cache that all such processes share, and return what it printed."""
     (tmp_path / "kernels.py").write_text(KERNELS)
-    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "XDG_CACHE_HOME": str(tmp_path)}
-    environment.pop("NUMBA_CACHE_DIR", None)
-
-    def run(lines: str) -> str:
-        command = [sys.executable, "-B", "-c", f"from kernels import *\n{lines}"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
-
-    return run
+    run = told_in(tmp_path)
+    return lambda lines: run(f"from kernels import *\n{lines}")
 
 
 SORTING = """

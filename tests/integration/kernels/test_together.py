@@ -1,19 +1,15 @@
 """Many kernels that the cache lacks are compiled in several processes at once, before the caller uses them."""
 
 import fcntl
-import os
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shadowtime.replayer.comparison import carry_out
-from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.kernels.decorator import Kernel
 from shadowtime.shared.kernels.together import called_in_rehearsal, reachable
+from tests.support.kernel_processes import Told, told_in
 from tests.support.processes import wait_until
 from tests.support.small_logs import generated, plan_of
 
@@ -36,31 +32,22 @@ COMPILED_HERE = f"""
 import many
 from shadowtime.shared.kernels import compiling
 here, compiled = [], compiling.compiled
-def noted(kernel):
-    made = compiled(kernel)
+def noted(kernel, place=None):
+    made = compiled(kernel, place)
     here.extend([kernel.__name__] * sum(made.stats.cache_misses.values()))
     return made
 compiling.compiled = noted
 {{before}}
 print(many.step_{STEPS - 1}(1), len(here))
 """
-Told = Callable[[str], str]
 
 
 @pytest.fixture
 def told(tmp_path: Path) -> Told:
-    """What a process prints that calls the last kernel: its result, and the number of kernels that it compiled."""
+    """Call the last kernel in a process. Return its result, and the number of kernels that the process compiled."""
     (tmp_path / "many.py").write_text(MANY)
-    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "XDG_CACHE_HOME": str(tmp_path)}
-    environment.pop("NUMBA_CACHE_DIR", None)
-
-    def run(before: str) -> str:
-        command = [sys.executable, "-B", "-c", COMPILED_HERE.format(before=before)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
-
-    return run
+    run = told_in(tmp_path)
+    return lambda before: run(COMPILED_HERE.format(before=before))
 
 
 CORES = "compiling.usable_cores = lambda: 2"
