@@ -28,7 +28,7 @@ from shadowtime.replayer.logs import (
 )
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES
-from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
+from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, chooses, configure
 from shadowtime.shared.accounting import Reading
 from shadowtime.shared.errors import SettingsError, TraceError, in_plain_words
 from shadowtime.shared.formatting import counted
@@ -284,9 +284,12 @@ def configurations(
     has only its own schedule. It makes one pass for each predictor or adjustment to score; the label is the mode. The
     first predictor has a pass with the first adjustment, the second with the second, and so on.
 
-    Raise `SettingsError` if a SPEC is invalid, two passes would be equal, or there are several values of an option of
-    which `mode` accepts only one.
+    Raise `SettingsError` if a SPEC is invalid, two passes would be equal, no policy would use a predictor or an
+    adjustment, or there are several values of an option of which `mode` accepts only one.
     """
+    for option, values in (("runtime", runtimes), ("adjustment", adjustments)):
+        if values:
+            require_used(f"--{option}", option, values[0], policies)
     if SOURCES[mode].closed_loop:
         for option, values in (("--runtime", runtimes), ("--adjustment", adjustments)):
             if values and len(values) > 1:
@@ -310,6 +313,19 @@ def configurations(
     names = [", ".join(spec or default for spec, default in zip(pair, defaults, strict=True)) for pair in pairs]
     require_different("--runtime and --adjustment", zip(names, made, strict=True))
     return [(mode, value) for value in made]
+
+
+def require_used(what: str, option: str, value: str, policies: Sequence[str]) -> None:
+    """Raise `SettingsError` if every policy has an `option`, `runtime` or `adjustment`, of its own.
+
+    `what` is the beginning of the error: the user's name of the option. `value` is the first value that they gave.
+    """
+    if all(chooses(policy, option) for policy in policies):
+        own = parse(getattr(configure(policies[0]), option)).name
+        raise SettingsError(
+            f"{what} {quote(value)}: {quote(policies[0])} has its own ({own}), so no policy would use this; leave it "
+            f"out, or set it in the SPEC of a policy: {parse(policies[0]).name}:{option}=…"
+        )
 
 
 def require_different(what: str, values: Iterable[tuple[str, object]]) -> None:

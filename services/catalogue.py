@@ -80,13 +80,13 @@ def configure(policy: str, runtime: str | None = None, adjustment: str | None = 
     )
 
 
-def chooses_predictor(policy: str) -> bool:
-    """Return whether the SPEC of a policy, or what its short name stands for, has the key `runtime`.
+def chooses(policy: str, option: str) -> bool:
+    """Return whether the SPEC of a policy, or what its short name stands for, has the key `option`.
 
-    >>> chooses_predictor("easy:runtime=last-two"), chooses_predictor("best"), chooses_predictor("guarded")
+    >>> chooses("easy:runtime=last-two", "runtime"), chooses("best", "runtime"), chooses("guarded", "runtime")
     (True, True, False)
     """
-    return "runtime" in _without_short_name(policy).keys
+    return option in _without_short_name(policy).keys
 
 
 def _without_short_name(policy: str) -> Spec:

@@ -17,6 +17,7 @@ from shadowtime.replayer.arguments import (
     parse_wait_bound,
     report_left_out,
     require_one_pool,
+    require_used,
     size_twice,
     split_size,
 )
@@ -224,7 +225,8 @@ def replay(
     Raises
     ------
     SettingsError
-        If an argument is out of its range or a SPEC is invalid.
+        If an argument is out of its range, a SPEC is invalid, or the policy's SPEC has its own predictor or adjustment
+        and so would not use `runtime` or `adjustment`.
     TraceError
         If the log cannot be read.
     ReplayError
@@ -253,6 +255,9 @@ def replay(
     workload = workload_of(log, mode)
     traits = JobTraits(restartable, moldable, parse_speedup(speedup))
     with own:
+        for option in ("runtime", "adjustment"):
+            if option in specs:
+                require_used(option, option, specs[option][0], policies)
         ((label, configuration),) = configurations(mode, policies, specs.get("runtime"), specs.get("adjustment"))
         bound = parse_wait_bound(specs.get("wait-bound"), mode)
         try:

@@ -10,10 +10,11 @@ from shadowtime.replayer.api.api import Log, replay, workload_of
 from shadowtime.replayer.api.frames import require_pandas
 from shadowtime.replayer.api.own import require_several
 from shadowtime.replayer.api.result import Result
+from shadowtime.replayer.arguments import require_used
 from shadowtime.replayer.logs import perturbed
 from shadowtime.replayer.report import by_user
 from shadowtime.replayer.simulation import SOURCES, Machine
-from shadowtime.services.catalogue import chooses_predictor
+from shadowtime.services.catalogue import chooses
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.formatting import counted
 from shadowtime.shared.quoting import among
@@ -165,8 +166,8 @@ def compare(
     Raises
     ------
     SettingsError
-        If an argument is out of its range, two rows or two logs have the same name, or there are several rows in a mode
-        in which jobs start as recorded.
+        If an argument is out of its range, no policy would use `runtime`, two rows or two logs have the same name, or
+        there are several rows in a mode in which jobs start as recorded.
     TraceError
         If a log cannot be read.
     ReplayError
@@ -202,10 +203,13 @@ def compare(
     predictors = runtime if isinstance(runtime, list | tuple) else [runtime]
     if not predictors:
         raise SettingsError("runtime: expected at least one predictor")
+    own = [isinstance(policy, str) and chooses(policy, "runtime") for policy in policies]
+    if runtime is not None and all(own):
+        require_used("runtime", "runtime", str(predictors[0]), policies)
     grid = [
         (policy, predictor)
-        for policy in policies
-        for predictor in (predictors[:1] if _chooses_predictor(policy) else predictors)
+        for policy, has_predictor in zip(policies, own, strict=True)
+        for predictor in ([None] if has_predictor else predictors)
     ]
     if len(grid) > 1 and not SOURCES[mode].closed_loop:
         raise SettingsError(
@@ -219,17 +223,13 @@ def compare(
             moved = perturbed(workload, copy)
             results = [replay(moved, policy, runtime=predictor, **options) for policy, predictor in grid]
             names = [
-                _row_of(result, None if len(predictors) == 1 or _chooses_predictor(policy) else predictor)
-                for (policy, predictor), result in zip(grid, results, strict=True)
+                _row_of(result, predictor if len(predictors) > 1 else None)
+                for (_, predictor), result in zip(grid, results, strict=True)
             ]
             _require_different("policy", names)
             draws += [Draw(workload.name, copy, *pair) for pair in zip(names, results, strict=True)]
 
     return Compared(draws)
-
-
-def _chooses_predictor(policy: Any) -> bool:
-    return isinstance(policy, str) and chooses_predictor(policy)
 
 
 def _row_of(result: Result, predictor: Any) -> str:

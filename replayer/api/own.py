@@ -80,7 +80,7 @@ class OwnClasses:
                 f"method{'s' if len(lacking) > 1 else ''} {' and '.join(lacking)}; found {quote(repr(own))}"
             )
         kept = None if own is of else _settings_of(own)
-        made = _configurable(own, classes.base, classes.settings or SpecSettings, stated=own is of or kept is not None)
+        made = _configurable(own, classes.base, classes.settings or SpecSettings, kept)
         if not is_name(made.name):
             raise SettingsError(
                 f"{kind}: `name` {quote(str(made.name))}: expected a letter, then letters, digits, '-', '_' or '/'"
@@ -112,11 +112,11 @@ class OwnClasses:
             REGISTRIES[kind].classes.unregister(name, before)
 
 
-def _configurable(own: Any, base: Any, settings: type[SpecSettings], *, stated: bool) -> type[Any]:
+def _configurable(own: Any, base: Any, settings: type[SpecSettings], kept: SpecSettings | None) -> type[Any]:
     """Return a class that is made from settings alone, has a name, and has the methods of `base` that `own` lacks.
 
-    Its keys are those of `own` if they are `stated`, else of `settings`: keys with the values that `own` may not have
-    would be false.
+    The keys of an object are those of the settings that it has `kept`. Without them, they are those of `settings`: keys
+    with values that the object may not have would be false.
     """
     of: Any = own if isinstance(own, type) else type(own)
     whole: Any = of if base in of.__mro__ else type(of.__name__, (of, base), {})
@@ -134,18 +134,23 @@ def _configurable(own: Any, base: Any, settings: type[SpecSettings], *, stated: 
             made.__class__ = whole
         if not hasattr(made, "settings"):
             made.settings = chosen
+        elif settings is not SpecSettings and not isinstance(made.settings, settings):
+            raise SettingsError(
+                f"{called}: `settings`: expected {settings.__name__}, found {quote(repr(made.settings))}; keep this in "
+                "an attribute of another name"
+            )
         if not hasattr(made, "name"):
             made.name = called
         return made
 
-    names = {"name": called, "Settings": getattr(of, "Settings", settings) if stated else settings}
+    keys = getattr(of, "Settings", settings) if own is of else type(kept) if kept else settings
+    names = {"name": called, "Settings": keys}
     return type(of.__name__, (whole,), names | {"__new__": make, "__doc__": of.__doc__})
 
 
 def _settings_of(own: Any) -> SpecSettings | None:
     """Return the settings that an object keeps in an attribute; None if it has none that a SPEC can state."""
-    kind = getattr(type(own), "Settings", None)
-    kept: list[SpecSettings] = [value for value in vars(own).values() if kind is not None and isinstance(value, kind)]
+    kept = [value for value in getattr(own, "__dict__", {}).values() if isinstance(value, SpecSettings)]
     with suppress(ValidationError):
         for settings in kept[:1]:
             if type(settings).model_validate(settings.as_keys(changed=True)) == settings:

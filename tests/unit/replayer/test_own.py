@@ -327,3 +327,39 @@ def test_settings_that_an_object_does_not_keep_are_not_stated() -> None:
     assert shadowtime.replay(LOG, "easy", runtime=kept).configuration.runtime == "share"
     kept.settings = Share.Settings(share=0.25)
     assert shadowtime.replay(LOG, "easy", runtime=kept).configuration.runtime == "share(share=0.25)"
+
+
+def test_settings_of_another_kind_are_named() -> None:
+    class Configured(InOrder):
+        def __init__(self) -> None:
+            self.settings = {"most": 5}
+
+    expected = "configured: `settings`: expected PolicySettings, found .*; keep this in an attribute of another name"
+    for policy in (Configured, Configured()):
+        with pytest.raises(ReplayError, match=expected):
+            waits(policy)
+
+
+def test_settings_need_no_class_attribute_to_be_stated() -> None:
+    class Limit(PolicySettings):
+        most: int = 3
+
+    class Limited(InOrder):
+        def __init__(self, most: int) -> None:
+            self.limit = self.settings = Limit(most=most)
+
+    assert shadowtime.replay(LOG, Limited(4)).configuration.policy == "limited(most=4)"
+
+
+@pytest.mark.parametrize(
+    ("policy", "option", "own"),
+    [("best", "runtime", "empirical"), ("easy:runtime=requested", "runtime", "requested"),
+     ("easy:adjustment=none", "adjustment", "none")],
+)  # fmt: skip
+def test_an_argument_that_the_policy_would_not_use_is_refused(policy: str, option: str, own: str) -> None:
+    value = "last-two" if option == "runtime" else "auto"
+    options: dict[str, Any] = {option: value}
+    with pytest.raises(SettingsError, match=rf"{option} '{value}': '{policy}' has its own \({own}\).*{option}=…"):
+        waits(policy, **options)
+    with pytest.raises(SettingsError, match=f"{option} '{value}': '{policy}' has its own"):
+        shadowtime.compare(LOG, [policy, policy.replace("easy", "lwf")], **options)
