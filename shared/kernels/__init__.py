@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         inlined,
         kept_kernels,
         kernel,
+        prebuilt_folder,
         uninterrupted,
     )
     from shadowtime.shared.kernels.easy_backfill import (

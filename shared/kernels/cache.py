@@ -28,6 +28,7 @@ from numba.core.registry import cpu_target
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
+from shadowtime.shared.kernels.decorator import GENERIC, prebuilt_folder
 from shadowtime.shared.kernels.together import codes
 from shadowtime.shared.private_files import UntrustedFile, check_private, read_private, write_private
 
@@ -143,24 +144,43 @@ class KernelCache(FunctionCache):
         of_its_own.__init__(function)
         if folder is not None and os.access(folder, os.W_OK | os.X_OK):
             self._cache_path = str(folder)
-        self._file: Path | None = None
+        self._digest: str | None = None
 
     def file(self, signature: Any) -> Path:
         """Return the file of a kernel. Its name hashes signature, processor, numba's version and all compiled code."""
-        if self._file is None:
-            codegen: Any = cpu_target.target_context.codegen()
-            key = FORMAT, numba.__version__, str(signature), codegen.magic_tuple(), digest(self._py_func)
-            name = f"{self._impl.filename_base}.{sha256(repr(key).encode()).hexdigest()[:32]}.nbc"
-            self._file = Path(self._cache_path, name)
-        return self._file
+        return Path(self._cache_path, self._file_name(signature, *self._processor()))
+
+    def kept(self, signature: Any) -> Path | None:
+        """Return the file of a kernel that is there, and that nobody else can change: ours, else one of the wheel."""
+        files = [self.file(signature)]
+        if (folder := prebuilt_folder()) is not None:
+            triple, *_ = self._processor()
+            files.append(folder / self._py_func.__module__ / self._file_name(signature, triple, GENERIC, ""))
+        for file in files:
+            with suppress(OSError):
+                check_private(file)
+                return file
+        return None
+
+    def _file_name(self, signature: Any, *processor: str) -> str:
+        if self._digest is None:
+            self._digest = digest(self._py_func)
+        key = FORMAT, numba.__version__, str(signature), processor, self._digest
+        return f"{self._impl.filename_base}.{sha256(repr(key).encode()).hexdigest()[:32]}.nbc"
+
+    @staticmethod
+    def _processor() -> tuple[str, ...]:
+        codegen: Any = cpu_target.target_context.codegen()
+        return codegen.magic_tuple()  # type: ignore[no-any-return]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return a compiled kernel from the cache, without filling numba's registries for compilation.
 
         None if the cache has no readable file of it.
         """
+        file = self.kept(sig) or self.file(sig)
         try:
-            kept = read_private(self.file(sig))
+            kept = read_private(file)
             if sha256(kept[DIGEST:]).digest() != kept[:DIGEST]:
                 raise ValueError("its content does not match its SHA-256")
             payload = pickle.loads(kept[DIGEST:])  # noqa: S301 - nobody else can change the file
@@ -170,7 +190,7 @@ class KernelCache(FunctionCache):
             _warn_once(f"compiled kernels are not read, but compiled in memory: {error}")
             return None
         except Exception as error:  # damaged, or written by another program
-            log.warning("compiled kernel %s cannot be read: %r; it is compiled again", self.file(sig), error)
+            log.warning("compiled kernel %s cannot be read: %r; it is compiled again", file, error)
             return None
 
         runtime: Any = rtsys

@@ -38,12 +38,8 @@ class KernelPlace(NamedTuple):
 
     @property
     def is_kept(self) -> bool:
-        """Whether the cache has the kernel, in a file that nobody else can change."""
-        try:
-            check_private(self.cache.file(self.signature))
-        except OSError:
-            return False
-        return True
+        """Whether the cache, or the wheel, has the kernel in a file that nobody else can change."""
+        return self.cache.kept(self.signature) is not None
 
 
 def compiled(kernel: Kernel, place: KernelPlace | None = None) -> Callable[..., Any]:

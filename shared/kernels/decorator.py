@@ -6,8 +6,8 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import update_wrapper
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cache, update_wrapper
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -27,9 +27,28 @@ def cache_folder() -> Path:
     return Path(named) if named else cache / "shadowtime" / "kernels"
 
 
+GENERIC = "x86-64-v3"
+"""The processors for which a wheel with compiled kernels has them, as LLVM calls them."""
+
+_GENERIC_FLAGS = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}
+
+
+@cache
+def prebuilt_folder() -> Path | None:
+    """Return the folder of kernels that a wheel has brought; None if there is none, or the processor is too old."""
+    folder = Path(__file__).with_name("prebuilt")
+    if folder.is_dir():
+        with suppress(OSError), open("/proc/cpuinfo") as about:
+            if any(set(line.split()) >= _GENERIC_FLAGS for line in about if line.startswith("flags")):
+                return folder
+    return None
+
+
 def kept_kernels() -> Iterator[Path]:
-    """Yield the files of compiled kernels in the cache. The search is lazy: the first file costs no full listing."""
-    return cache_folder().rglob("*.nbc")
+    """Yield the files of compiled kernels that can be used. The search is lazy: the first file is found at once."""
+    for folder in (prebuilt_folder(), cache_folder()):
+        if folder is not None:
+            yield from folder.rglob("*.nbc")
 
 
 class Kernel:

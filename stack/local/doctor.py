@@ -82,8 +82,11 @@ def plug_ins() -> Iterator[Finding]:
 
 def kernels() -> Iterator[Finding]:
     """Yield the folder of compiled kernels, their number, and whether the folder can be written."""
-    from shadowtime.shared.kernels import cache_folder, kept_kernels
+    from shadowtime.shared.kernels import cache_folder, kept_kernels, prebuilt_folder
 
+    if brought := prebuilt_folder():
+        yield Finding("installed", "kernels", True, f"{sum(1 for _ in brought.rglob('*.nbc')):,} in the package")
+        return
     folder, kept = cache_folder(), sum(1 for _ in kept_kernels())
     place = next(place for place in (folder, *folder.parents) if place.exists())
     writable = place.is_dir() and os.access(place, os.W_OK)

@@ -142,6 +142,20 @@ def test_replays_and_reports_need_neither_kafka_nor_grafana(installed: Path, tmp
     assert list((home / "cache" / "shadowtime" / "kernels").rglob("*.nbc"))
 
 
+@pytest.mark.archive  # it compiles every kernel anew
+def test_a_wheel_with_kernels_compiles_none(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    environment = os.environ | {"SHADOWTIME_KERNELS": "yes"}
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=PATIENCE, env=environment)
+    (built,) = tmp_path.glob("*-linux_x86_64.whl")
+    with zipfile.ZipFile(built) as archive:
+        archive.extractall(tmp_path / "installed")
+    typed = "replay --jobs 40 --policy easy --policy best --report r.html"
+    done = called(tmp_path / "installed", tmp_path, *typed.split(), compiled=True)
+    assert (done.returncode, "compiling" in done.stderr) == (0, False), done.stderr
+    assert not list((tmp_path / "cache").rglob("*.nbc"))
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["watch", "decisions"], ["serve", "scheduler"], ["replay", "--transport", "kafka"], ["ask", "--cluster", "k"]],

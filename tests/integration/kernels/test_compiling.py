@@ -396,3 +396,38 @@ def test_no_kernel_of_the_cache_takes_what_numba_compiles_with() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "2.0"]
+
+
+GENERIC = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
+BROUGHT = """
+from pathlib import Path
+from shadowtime.shared.kernels import cache, decorator
+decorator.__file__ = "{folder}/decorator.py"
+{before}
+print(step(5), sum(step.load().stats.cache_hits.values()), len(list(Path("{folder}/shadowtime").rglob("*.nbc"))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("", "10 1 0"),
+        pytest.param("decorator._GENERIC_FLAGS = {'none-has'}", "10 0 1", marks=pytest.mark.nightly),
+        pytest.param("cache.FORMAT += 1", "10 0 1", marks=pytest.mark.nightly),
+    ],
+    ids=["it fits", "an old processor", "another version"],
+)
+def test_a_kernel_of_the_wheel_is_used_where_it_fits(told: Told, tmp_path: Path, before: str, expected: str) -> None:
+    """It is made for many processors, and compiled anew for one that it does not fit, or by other versions."""
+    assert told(f"import os\nos.environ.update({GENERIC})\nprint(step(5))") == "10"
+    (tmp_path / "shadowtime" / "kernels").rename(tmp_path / "prebuilt")
+    assert told(BROUGHT.format(folder=tmp_path, before=before)) == expected
+
+
+@pytest.mark.nightly
+def test_a_kernel_of_the_wheel_that_others_can_change_is_not_run(told: Told, tmp_path: Path) -> None:
+    told(f"import os\nos.environ.update({GENERIC})\nstep(5)")
+    (tmp_path / "shadowtime" / "kernels").rename(tmp_path / "prebuilt")
+    (file,) = (tmp_path / "prebuilt").rglob("*.step*.nbc")
+    file.chmod(0o666)
+    assert told(BROUGHT.format(folder=tmp_path, before="")) == "10 0 1"
