@@ -321,10 +321,12 @@ def require_used(what: str, option: str, value: str, policies: Sequence[str]) ->
     `what` is the beginning of the error: the user's name of the option. `value` is the first value that they gave.
     """
     if all(chooses(policy, option) for policy in policies):
-        own = parse(getattr(configure(policies[0]), option)).name
+        first, *others = policies
+        own = parse(getattr(configure(first), option)).name
+        more = f", and {counted(len(others), 'other')} too" if others else ""
         raise SettingsError(
-            f"{what} {quote(value)}: {quote(policies[0])} has its own ({own}), so no policy would use this; leave it "
-            f"out, or set it in the SPEC of a policy: {parse(policies[0]).name}:{option}=…"
+            f"{what} {quote(value)}: {quote(first)} has its own ({own}){more}, so no policy would use this; leave it "
+            f"out, add a policy without its own, or set it in a SPEC: {parse(first).name}:{option}=…"
         )
 
 

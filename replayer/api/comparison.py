@@ -12,13 +12,13 @@ from shadowtime.replayer.api.own import require_several
 from shadowtime.replayer.api.result import Result
 from shadowtime.replayer.arguments import require_used
 from shadowtime.replayer.logs import perturbed
-from shadowtime.replayer.report import by_user
+from shadowtime.replayer.report import by_user, escape, table, tables
 from shadowtime.replayer.simulation import SOURCES, Machine
 from shadowtime.services.catalogue import chooses
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.formatting import counted
+from shadowtime.shared.formatting import counted, percent
 from shadowtime.shared.quoting import among
-from shadowtime.shared.statistics import half_width
+from shadowtime.shared.statistics import Interval, half_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,7 @@ class Compared:
 
     @property
     def table(self) -> "pd.DataFrame":
-        """A row per log and policy: the mean of each figure over the log itself and its copies."""
+        """A row per log and policy: the mean of each figure over the log and its copies."""
         rows = self.rows
         return rows.drop(columns="copy").groupby(["log", "policy"], sort=False).mean()
 
@@ -92,11 +92,12 @@ class Compared:
         SettingsError
             If the comparison has no such policy.
         """
-        require_pandas()
+        return self._relative(self.rows, self.draws[0].policy if to is None else to, interval=interval)
+
+    @staticmethod
+    def _relative(rows: "pd.DataFrame", base: str, *, interval: bool) -> "pd.DataFrame":
         import pandas as pd
 
-        rows = self.rows
-        base = self.draws[0].policy if to is None else to
         if base not in set(rows["policy"]):
             raise SettingsError(f"unknown policy {base!r}{among(base, dict.fromkeys(rows['policy']))}")
         figures = list(FIGURES)
@@ -113,7 +114,9 @@ class Compared:
         return pd.concat(columns, axis=1).swaplevel(axis=1)[figures].apply(np.exp)
 
     def report(self, path: str | PathLike[str], log: str | None = None) -> None:
-        """Write the page that compares the policies on the unchanged log of this name, by default on the first log.
+        """Write the page that compares the policies on the log of this name, by default on the first log.
+
+        With copies, the page has a table of `relative(interval=True)` of this log. All else is of the unchanged log.
 
         Raises
         ------
@@ -123,10 +126,39 @@ class Compared:
             If the comparison has no such log.
         """
         name = self.draws[0].log if log is None else log
-        results = [draw.result for draw in self.draws if draw.log == name and draw.copy == 0]
-        if not results:
+        of_log = {draw.policy: draw.result for draw in self.draws if draw.log == name and draw.copy == 0}
+        if not of_log:
             raise SettingsError(f"unknown log {name!r}{among(name, dict.fromkeys(d.log for d in self.draws))}")
-        results[0].report(path, *results[1:])
+        first, *others = of_log.values()
+        first.report_as(path, others, [*of_log], self._table_of_draws(name))
+
+    def _table_of_draws(self, log: str) -> str:
+        """Return an HTML table of the ratios of figures on a log and its copies; empty without copies."""
+        copies = max(draw.copy for draw in self.draws)
+        base = self.draws[0].policy
+        if not copies:
+            return ""
+        rows = self.rows
+        ratios = self._relative(rows[rows["log"] == log], base, interval=True)
+
+        def shown(of_row: Any, figure: str) -> str:
+            mean, low, high = (float(of_row[figure, part]) for part in ("mean", "low", "high"))
+            if not np.isfinite(mean):
+                return "-"
+            return tables.interval_cell(Interval(mean, *((low, high) if np.isfinite(low) else (None, None))), percent)
+
+        body = [
+            [escape(str(policy)), *(shown(of_row, figure) for figure in FIGURES)]
+            for policy, of_row in ratios.iterrows()
+            if policy != base
+        ]
+        of_it = "a perturbed copy" if copies == 1 else f"{copies} perturbed copies"
+        note = (
+            f"Means over the log and {of_it} of it, as shares of {base}, with 95 % confidence intervals in brackets. "
+            "All else on this page is about the log itself, which is one draw."
+        )
+        heads = ["policy", "mean wait", "bounded slowdown", "longest wait", "worst user", "utilization"]
+        return table(heads, body, "On copies of the log", note)
 
     def _figures(self) -> Iterator[tuple[Any, ...]]:
         for draw in self.draws:
@@ -223,7 +255,7 @@ def compare(
             moved = perturbed(workload, copy)
             results = [replay(moved, policy, runtime=predictor, **options) for policy, predictor in grid]
             names = [
-                _row_of(result, predictor if len(predictors) > 1 else None)
+                _row_of(result, predictor if predictors is runtime else None)
                 for (_, predictor), result in zip(grid, results, strict=True)
             ]
             _require_different("policy", names)

@@ -10,10 +10,10 @@ import numpy as np
 
 from shadowtime.replayer.api.frames import Decisions, SubmissionPredictions, jobs_frame
 from shadowtime.replayer.api.own import OwnClasses
-from shadowtime.replayer.comparison import RunPlan, RunRecord, as_json, carry_out
+from shadowtime.replayer.comparison import PREFERRED, RunPlan, RunRecord, as_json, carry_out
 from shadowtime.replayer.presentation import numbered
 from shadowtime.replayer.report import PairedDifferences, page, paired
-from shadowtime.services.catalogue import Configuration
+from shadowtime.services.catalogue import Configuration, configure
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages import Scores
@@ -93,6 +93,8 @@ class Result:
     def report(self, path: str | PathLike[str], *others: "Result") -> None:
         """Write a report page on this replay, compared with other replays of the same log.
 
+        The baseline is EASY, best one that plans with requests; without EASY, it is this replay.
+
         Replays of the same policy are named by predictor, adjustment and seed where these differ, else numbered.
 
         Raises
@@ -101,6 +103,18 @@ class Result:
             If the file cannot be written.
         SettingsError
             If another replay has no job in common with this one, a job with another submit time, or another mode.
+        """
+        self.report_as(path, others)
+
+    def report_as(
+        self, path: str | PathLike[str], others: Sequence["Result"], names: Sequence[str] = (), draws: str = ""
+    ) -> None:
+        """Write the page of `report`, with other names of the rows and an HTML table of draws.
+
+        Raises
+        ------
+        SettingsError
+            As `report`.
         """
         for other in others:
             self._require_same_jobs(other)
@@ -111,13 +125,17 @@ class Result:
                     "the differences between them"
                 )
         every = (self, *others)
-        plans = _under_different_labels([entry.record.plan for entry in every])
+        plans = [entry.record.plan for entry in every]
+        if names:
+            plans = [plan._replace(label=name) for plan, name in zip(plans, names, strict=True)]
+        else:
+            plans = _under_different_labels(plans)
         with ExitStack() as known:
             for entry in every:
                 known.enter_context(entry._own)  # noqa: SLF001 - of another result
             results = [entry.replayed._replace(plan=plan) for entry, plan in zip(every, plans, strict=True)]
             records = [entry.record.called(plan.label) for entry, plan in zip(every, plans, strict=True)]
-            written = page([as_json(results)], None, [records])
+            written = page([as_json(results, baseline=_baseline(every, plans))], None, [records], draws)
         with result_file(path) as file:
             file.write(written.encode())
 
@@ -138,6 +156,17 @@ class Result:
                 f"{names} do not have the same jobs: job {job} was submitted at {at} s and at {other_at} s; expected "
                 "replays of the same log"
             )
+
+
+def _baseline(results: Sequence[Result], plans: Sequence[RunPlan]) -> str | None:
+    """Return the label in `plans` of EASY, best the one that plans with requests; None if no result is of EASY."""
+    easy = configure(PREFERRED)
+    labels = [
+        (result.configuration != easy, plan.label)
+        for result, plan in zip(results, plans, strict=True)
+        if result.configuration.policy == easy.policy
+    ]
+    return min(labels, default=(False, None), key=lambda label: label[0])[1]
 
 
 def _under_different_labels(plans: Sequence[RunPlan]) -> list[RunPlan]:

@@ -7,6 +7,7 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.replayer.comparison.citation import cited
     from shadowtime.replayer.comparison.document import (
+        PREFERRED,
         as_json,
         baseline_of,
         expected_rows,

@@ -9,6 +9,7 @@ import numpy as np
 from shadowtime.replayer.comparison.plan import RunPlan, RunResult
 from shadowtime.replayer.logs import columns_of_workload, lacks_of, overlaps
 from shadowtime.services.catalogue import spelled_out
+from shadowtime.services.scheduler import POLICIES
 from shadowtime.services.scoreboard import LOWER
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError
@@ -46,7 +47,8 @@ _BY_REQUESTS = re.compile(r"[(,]plan=requested[,)]")
 def plans_with(rows: Iterable[tuple[str, str, str, str]]) -> str:
     """Return in words which run times policies plan with, from the name, SPEC, predictor and adjustment of each.
 
-    FCFS is left out: it plans nothing. The text is empty if no policy plans.
+    FCFS is left out: it plans nothing. A plug-in may plan with something else, so it is only given the times. The text
+    is empty if no policy plans.
 
     >>> plans_with([("easy", "easy", "requested", "none"), ("mine", "easy(weight=1)", "hmm(states=2)", "auto")])
     'easy plans with requests; mine plans with predictions (hmm), adjusted (auto)'
@@ -58,10 +60,16 @@ def plans_with(rows: Iterable[tuple[str, str, str, str]]) -> str:
         predictor, adjustment = (parse(spec).name for spec in specs)
         asked = predictor == "requested" or _BY_REQUESTS.search(policy)
         times = "requests" if asked else f"predictions ({predictor})"
-        if policy.partition("(")[0] != "fcfs":
-            names.setdefault(times if adjustment == "none" else f"{times}, adjusted ({adjustment})", []).append(name)
-    parts = [(", ".join(those), "plans" if len(those) == 1 else "plan", times) for times, those in names.items()]
-    return "; ".join(f"{those} {verb} with {times}" for those, verb, times in parts)
+        of = policy.partition("(")[0]
+        ours = getattr(POLICIES.classes.data.get(of), "__module__", "").startswith("shadowtime.")
+        verb = "plan{s} with" if ours else "{is} given"
+        if of != "fcfs":
+            uses = times if adjustment == "none" else f"{times}, adjusted ({adjustment})"
+            names.setdefault(f"{verb} {uses}", []).append(name)
+    return "; ".join(
+        f"{', '.join(those)} {uses.format(s='s' * (len(those) == 1), **{'is': 'is' if len(those) == 1 else 'are'})}"
+        for uses, those in names.items()
+    )
 
 
 def as_json(

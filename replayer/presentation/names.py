@@ -10,11 +10,12 @@ MAX_NAME = 18
 """Maximum length of a name in a row, in characters."""
 
 
-def short_names(labels: Iterable[str]) -> dict[str, str]:
+def short_names(labels: Iterable[str], most: int = MAX_NAME) -> dict[str, str]:
     """Return the row name of each SPEC.
 
-    A short SPEC is unchanged. A long one becomes its NAME and the values in which it differs from the other long SPECs
-    of that NAME. If they do not fit, it becomes its NAME and `…`, with a number if there are several.
+    A SPEC of at most `most` characters is unchanged. A long one becomes its NAME and the values in which it differs
+    from the other long SPECs of that NAME. If they do not fit, it becomes its NAME and `…`, with a number if there are
+    several.
 
     >>> list(short_names(["easy", "wfp:adjustment=percentile(percentile=85)"]).values())
     ['easy', 'wfp…']
@@ -24,22 +25,22 @@ def short_names(labels: Iterable[str]) -> dict[str, str]:
     ['easy', 'easy…']
     """
     labels = [*labels]
-    names = {label: label if len(label) <= MAX_NAME else _distinguished(label, labels) for label in labels}
+    names = {label: label if len(label) <= most else _distinguished(label, labels, most) for label in labels}
     taken = Counter(names.values())
-    return numbered({label: f"{_name(label)}…" if taken[name] > 1 else name for label, name in names.items()})
+    return numbered({label: f"{_name(label, most)}…" if taken[name] > 1 else name for label, name in names.items()})
 
 
-def _distinguished(label: str, labels: Iterable[str]) -> str:
+def _distinguished(label: str, labels: Iterable[str], most: int) -> str:
     """Return a name of a long SPEC with the values of the keys that differ between SPECs of its NAME."""
-    short = f"{_name(label)}…"
+    short = f"{_name(label, most)}…"
     try:
         spec = parse(label)
-        others = [parse(other) for other in labels if len(other) > MAX_NAME and _name(other) == spec.name]
+        others = [parse(other) for other in labels if len(other) > most and _name(other, most) == spec.name]
     except SettingsError:  # a label of a user's own
         return short
     values = [value for key, value in spec.keys.items() if any(other.keys.get(key) != value for other in others)]
     name = " ".join([spec.name, *values])
-    return name if values and len(name) <= MAX_NAME else short
+    return name if values and len(name) <= most else short
 
 
 def numbered(names: Mapping[str, str], between: str = "") -> dict[str, str]:
@@ -56,5 +57,5 @@ def numbered(names: Mapping[str, str], between: str = "") -> dict[str, str]:
     return different
 
 
-def _name(label: str) -> str:
-    return label.partition(":")[0].partition("(")[0][: MAX_NAME - 3].rstrip()
+def _name(label: str, most: int) -> str:
+    return label.partition(":")[0].partition("(")[0][: most - 3].rstrip()

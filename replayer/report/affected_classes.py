@@ -7,7 +7,7 @@ import numpy as np
 
 from shadowtime.replayer.comparison import RunRecord
 from shadowtime.replayer.report.markup import escape, table
-from shadowtime.replayer.report.tables import interval_cell
+from shadowtime.replayer.report.tables import BOUNDED, interval_cell
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.distributions import HOUR_AND_EIGHT, SHAPES, shape_of
 from shadowtime.shared.formatting import counted, signed_duration
@@ -30,20 +30,21 @@ class JobClass(NamedTuple):
 def groups(first: RunRecord, other: RunRecord) -> list[JobClass]:
     """Return the extra wait of each shape under the other policy, compared with the same jobs under the first.
 
-    A shape without jobs is left out.
+    An interval is no wider than if no job of the shape waited in one of the two runs. A shape without jobs is left out.
     """
     a, b = first.jobs, other.jobs
     _, here, there = np.intersect1d(a.job_number, b.job_number, assume_unique=True, return_indices=True)
     shapes = shape_of(a.requested_time[here], a.requested_processors[here], HOUR_AND_EIGHT)
-    longer = (b.wait[there] - a.wait[here]).astype(np.float64)
+    before, after = a.wait[here].astype(np.float64), b.wait[there].astype(np.float64)
     submit_times = a.submit_time[here]
     key = key_of(first.plan.seed, first.plan.cluster)
     changes = []
     for number, shape in enumerate(SHAPES):
         of_shape = shapes == number
         if of_shape.any():
-            interval = mean_over_time(longer[of_shape], submit_times[of_shape], key)
-            changes.append(JobClass(shape, int(of_shape.sum()), interval))
+            interval = mean_over_time((after - before)[of_shape], submit_times[of_shape], key)
+            possible = interval.within(-before[of_shape].mean(), after[of_shape].mean())
+            changes.append(JobClass(shape, int(of_shape.sum()), possible))
 
     return changes
 
@@ -59,7 +60,7 @@ def whom_table(runs: Sequence[RunRecord], base: int) -> str:
     ]
     note = (
         f"How much longer (+) or shorter (-) jobs wait than the same jobs under {first.plan.label}, on average, with "
-        f"the 95 % confidence interval in brackets. {HOUR_AND_EIGHT}."
+        f"the 95 % confidence interval in brackets. {BOUNDED} {HOUR_AND_EIGHT}."
     )
     heads = ["policy", *(f"{group.shape} ({counted(group.jobs, 'job')})" for group in some)]
     return table(heads, body, "Who waits longer, who shorter", note)

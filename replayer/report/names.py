@@ -9,6 +9,9 @@ from shadowtime.replayer.presentation import numbered, short_names
 from shadowtime.replayer.report.markup import escape, table
 
 Document = Mapping[str, Any]
+MAX_NAME = 32
+"""Maximum length of a name on the page, in characters: a policy and its predictor."""
+
 WAITS = ("wait_forecasts", "wait_bounds", "expected_starts")
 """Keys of wait scores in the `--json` document. The last exists only if the site's scheduler stated expected starts."""
 
@@ -72,7 +75,7 @@ def spelled_out(document: Document) -> str:
 def _policies(document: Document) -> dict[str, str]:
     """Return the short name of each policy, by its name as typed."""
     rows = (row for key in ("policies", *WAITS) for row in document.get(key, ()))
-    return short_names(dict.fromkeys(row["policy"] for row in rows))
+    return short_names(dict.fromkeys(row["policy"] for row in rows), MAX_NAME)
 
 
 def _kinds(document: Document) -> dict[str, dict[str, str]]:

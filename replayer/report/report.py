@@ -29,7 +29,12 @@ MAX_IN_PAIRS = 5
 LIBRARIES = ("numpy", "scipy", "numba", "pydantic", "orjson")
 
 
-def page(documents: Sequence[Mapping[str, Any]], command: str | None, runs: Sequence[Sequence[RunRecord]] = ()) -> str:
+def page(
+    documents: Sequence[Mapping[str, Any]],
+    command: str | None,
+    runs: Sequence[Sequence[RunRecord]] = (),
+    draws: str = "",
+) -> str:
     """Return the page of a report as HTML.
 
     Parameters
@@ -40,6 +45,8 @@ def page(documents: Sequence[Mapping[str, Any]], command: str | None, runs: Sequ
         Command line that produced them, printed for readers who want to repeat it; None if a Python program did.
     runs
         Records of the runs of each document, in order. Without records, the page has tables only.
+    draws
+        HTML of a table of the same policies on several copies of the first log, for the part after its scores.
     """
     recorded = not any(document["settings"]["obeyed"] for document in documents)
     compared = any(len(document["policies"]) > 1 for document in documents)
@@ -49,7 +56,7 @@ def page(documents: Sequence[Mapping[str, Any]], command: str | None, runs: Sequ
     typed = list(map(_with_separate_predictions, documents))
     named_documents = [named(document, records) for document, records in zip(typed, per_document, strict=True)]
     sections = [
-        _cluster(place, document, records, spelled_out(typed[place]))
+        _cluster(place, document, records, spelled_out(typed[place]), "" if place else draws)
         for place, (document, records) in enumerate(named_documents)
     ]
     listed = [
@@ -77,7 +84,7 @@ def whole(title: str, contents: str, main: str) -> str:
     )
 
 
-def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord], names: str) -> str:
+def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord], names: str, draws: str) -> str:
     rows, recorded = document["policies"], not document["settings"]["obeyed"]
     schedules = runs[:1] if recorded else runs  # a recorded schedule is the same in every run
     ended = bool(schedules) and all(len(run.jobs) for run in schedules)
@@ -101,6 +108,7 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
         else "",
         _part("The schedule as logged" if recorded else "Scores", tables.comparison(rows)),
         tables.at_a_glance(rows) if compared else "",
+        _part("On copies of the log", draws),
         _part("For whom", whom_table(runs, base)) if compared and ended else "",
         _part("Each job against itself", _differences(runs, base)) if compared and ended else "",
         *(predictions + drawn if recorded else drawn + predictions),

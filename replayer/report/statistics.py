@@ -99,7 +99,7 @@ class PairedDifferences(NamedTuple):
     later: float
     users_worse: float | None
     """Share of users whose mean wait grew by more than `NOTICED`; None if no user has `FEW` jobs."""
-    worst_user: float | None
+    largest_growth: float | None
     """Largest growth of a user's mean wait, in seconds; None if no user has `FEW` jobs."""
 
 

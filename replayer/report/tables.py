@@ -79,6 +79,10 @@ def at_a_glance(rows: Sequence[Row]) -> str:
     return f'<div class="at-a-glance">{"".join(lines)}</div>'
 
 
+BOUNDED = "An interval ends where one of the two policies would let no job wait."
+"""A note on the intervals of differences."""
+
+
 def differences(pairs: Sequence[tuple[str, PairedDifferences]], baseline: str) -> str:
     """Return the table of paired differences between jobs under two policies, for each pair of policies."""
     body = [
@@ -89,18 +93,18 @@ def differences(pairs: Sequence[tuple[str, PairedDifferences]], baseline: str) -
             cell(group.sooner, percent(group.sooner)),
             cell(group.later, percent(group.later)),
             cell(group.users_worse, "-" if group.users_worse is None else percent(group.users_worse)),
-            cell(group.worst_user, "-" if group.worst_user is None else signed_duration(group.worst_user)),
+            cell(group.largest_growth, "-" if group.largest_growth is None else signed_duration(group.largest_growth)),
         ]
         for name, group in pairs
     ]
     caption = (
         f"The baseline is {baseline}. Each job against itself under the other policy: mean difference, and in brackets "
         "its 95 % confidence interval. Of the users with 20 jobs or more, those are worse off whose mean wait "
-        "is longer by more than a minute; the worst is the one whose mean wait grew most. "
+        "is longer by more than a minute, for one of them `by up to` so much. "
         "Consecutive jobs have similar waits, so the intervals are of a bootstrap of whole tenths of the log, "
-        "not of single jobs. An interval that spans 0 shows no difference."
+        f"not of single jobs. {BOUNDED} An interval that spans 0 shows no difference."
     )
-    head = ["policies", "wait", "bounded slowdown", "jobs that start sooner", "later", "users worse off", "worst user"]
+    head = ["policies", "wait", "bounded slowdown", "jobs that start sooner", "later", "users worse off", "by up to"]
     return table(head, body, "Differences, job by job", caption)
 
 

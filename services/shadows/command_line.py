@@ -30,8 +30,13 @@ def shadow(
     policy: Annotated[list[str], typer.Option(metavar="SPEC", help="Policy of a shadow; repeatable.")],
     of: Annotated[str | None, typer.Option(metavar="RUN", help="The real run. CLUSTER/live by default.")] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Wait for run times that are not known yet, instead of predicting them.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--exact/--by-predictions",
+            help="Wait for run times that are not known yet, or never lag, with wrong mean waits. Default: --exact; of "
+            "a known run, as before.",
+        ),
+    ] = None,
     since: Annotated[
         Since, typer.Option(metavar="WHEN", help="Time from which shadows decide: beginning (of the real run), now.")
     ] = Since.BEGINNING,

@@ -20,8 +20,11 @@ class ShadowOf:
     """The cluster, its real run, and the shadow's own run. The shadow gets the jobs of the real run."""
     settings: Settings
     """Settings of the connection to Kafka."""
-    exact: bool = False
-    """Whether the shadow waits for run times that are not known yet. Otherwise it uses predictions."""
+    exact: bool | None = None
+    """Whether the shadow waits for run times that are not known yet. Otherwise it uses predictions.
+
+    None means as before for a shadow that continues, and otherwise that it waits.
+    """
     from_now: bool = False
     """Whether the shadow decides from now on. Otherwise it decides from the beginning of the real run."""
 

@@ -169,6 +169,11 @@ class JobTable:
     def __len__(self) -> int:
         return self._size
 
+    def __getattr__(self, name: str) -> Any:
+        """Name the columns where a policy reads one that does not exist."""
+        columns = ", ".join(column for column in self.COLUMNS if hasattr(type(self), column))
+        raise AttributeError(f"{type(self).__name__.lower()} has no column {name!r}; it has {columns}")
+
     @property
     def least(self) -> int:
         """Processors of the smallest job: if fewer are idle, no job fits. The table must not be empty. Mostly O(1)."""

@@ -104,3 +104,5 @@ class Comparison(FrozenModel):
     utilization_difference: ConfidenceInterval | None
     wait_real: Real
     slowdown_real: Real
+    by_predictions: bool = False
+    """Whether the shadow predicts unknown run times, so that its waits may be half or double the true ones."""

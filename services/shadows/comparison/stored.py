@@ -79,6 +79,7 @@ def read(run: str, snapshot: bytes | None) -> StoredShadow:
         real, cluster, unix_start = source["real"], opened["cluster"], opened.get("unix_start") or 0
         name = opened.get("name") or opened["policy"]
         summary = both.report(both.horizon or 0, key_of(0, run))
+        summary = summary.replaced(by_predictions=not source.get("exact", True))
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise SnapshotMismatch(
             f"the stored state of shadow {quote(run)} is damaged, or of another version: {error!r:.200}; "

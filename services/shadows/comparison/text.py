@@ -25,6 +25,11 @@ def verdict(compared: Comparison, unix_start: int) -> str | None:
 
 def notes_of(name: str, compared: Comparison) -> Iterator[str]:
     """Yield further sentences on a comparison. `name` is the shadow's name."""
+    if compared.by_predictions:
+        yield (
+            "the shadow predicts unknown run times: its waits may be half or double the true ones; begin an exact one "
+            "with shadowtime shadow --exact --name"
+        )
     result = compared.all
     if result is not None:
         for word, moved in (("sooner", result.sooner), ("later", result.later)):

@@ -18,7 +18,7 @@ from shadowtime.shared.metric_names import Metric
 
 HOUR = 3_600
 
-LONG = HOUR
+LONG = DAY
 """Seconds of the cluster's time after which an exact shadow that waits for one job is unhealthy."""
 
 Figure = tuple[Metric, tuple[str, ...], float]

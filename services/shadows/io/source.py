@@ -109,6 +109,7 @@ class ShadowSource:
 
     def __init__(self, of: ShadowOf) -> None:
         self.of = of
+        self._exact = of.exact is not False
         self.load = SourceLoad()
         self.names = NameTable(Names(None))
         self._twin: TwinMachine | None = None
@@ -175,7 +176,7 @@ class ShadowSource:
 
     def _begin(self, first: ClusterOpened, takes_over: int | None) -> None:
         self.first = first
-        self._twin = TwinMachine(first, exact=self.of.exact, takes_over=takes_over or 0)
+        self._twin = TwinMachine(first, exact=self._exact, takes_over=takes_over or 0)
         self.paired = PairedLogs(first, takes_over or 0)
 
     def next_time(self) -> int | None:
@@ -302,7 +303,7 @@ class ShadowSource:
         """Return the positions in both logs, the machine and the comparison as plain values."""
         return {
             "real": self.of.real,
-            "exact": self.of.exact,
+            "exact": self._exact,
             "first": self.first.model_dump(mode="json"),
             "takes_over": self.twin.takes_over,
             "heard": [self._last_sequence, self._real_offset],
@@ -319,12 +320,13 @@ class ShadowSource:
 
         Raise `FollowError` if the stored shadow is of another real run, or has another `exact`.
         """
-        mine: dict[str, str | bool] = {"real": self.of.real, "exact": self.of.exact}
-        if {name: state[name] for name in mine} != mine:
-            kind = "an exact shadow" if state["exact"] else "a shadow"
+        wanted = self.of.exact
+        if state["real"] != self.of.real or wanted not in (None, state["exact"]):
+            kind = "an exact shadow" if state["exact"] else "a shadow by predictions"
             raise FollowError(
                 f"run {quote(self.of.run)} exists already as {kind} of {quote(state['real'])}; choose another --name"
             )
+        self._exact = state["exact"]
         self._forget()
         self._begin(ClusterOpened.model_validate(state["first"]), state["takes_over"])
         self._last_sequence, self._real_offset = state["heard"]

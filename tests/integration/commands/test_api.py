@@ -95,7 +95,7 @@ def test_two_replays_are_compared_job_by_job(easy: shadowtime.Result, best: shad
     of_users = (best.jobs["wait"] - easy.jobs["wait"]).groupby(best.jobs["user_id"]).agg(["mean", "count"])
     means = of_users[of_users["count"] >= FEW]["mean"]
     assert difference.users_worse == pytest.approx((means > NOTICED).mean())
-    assert difference.worst_user == pytest.approx(means.max())
+    assert difference.largest_growth == pytest.approx(means.max())
 
 
 def test_the_report_shows_all_that_it_is_given(

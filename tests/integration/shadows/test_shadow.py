@@ -59,13 +59,15 @@ def test_a_shadow_from_now_on_tells_what_happened_and_goes_on_by_itself(workers:
         (["--policy", "esy"], "unknown policy"),
         (["--cluster", "other", "--policy", "easy"], "is of cluster 'bundled', not of 'other'"),
         (["--since", "noon", "--policy", "easy"], "noon"),
-        (["--exact", "--name", "later", "--policy", "best"], "exists already as a shadow of 'bundled/easy'"),
+        (["--by-predictions", "--name", "later", "--policy", "best"], "already as an exact shadow of 'bundled/easy'"),
         (["--name", "later", "--policy", "best", "--seed", "3"], "other settings"),
     ],
 )
 def test_what_cannot_be_played_is_said_in_one_line(workers: Workers, arguments: list[str], says: str) -> None:
     environment = {**workers.environment, "COLUMNS": "200"}
-    done = run_forked("shadow", "--cluster", "bundled", "--of", REAL, *arguments, environment=environment)
+    usual = {"--cluster": "bundled", "--of": REAL}
+    others = [word for option, value in usual.items() if option not in arguments for word in (option, value)]
+    done = run_forked("shadow", *others, *arguments, environment=environment)
     assert done.returncode == 2 or done.returncode == 1
     assert says in done.stderr
     assert "Traceback" not in done.stderr

@@ -1,5 +1,6 @@
 """Policies of a notebook are compared over logs and copies."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any, get_args
@@ -12,6 +13,8 @@ from shadowtime.replayer.api.frames import DECISION_COLUMNS, JOB_COLUMNS
 from shadowtime.replayer.commands.replay_options import Options
 from shadowtime.replayer.commands.replay_run import compare_logs
 from shadowtime.replayer.logs import perturbed
+from shadowtime.replayer.report.affected_classes import groups
+from shadowtime.shared.distributions import HOUR_AND_EIGHT, SHAPES, shape_of
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages import Kill, Reason, Start
 from shadowtime.shared.spec import SpecSettings
@@ -119,6 +122,49 @@ def test_the_page_compares_the_log_as_it_is(tmp_path: Path) -> None:
         compared.report(tmp_path / "page.html", "kth")
     with pytest.raises(SettingsError, match="unknown policy 'best'; known: easy, in-order"):
         compared.relative("best")
+
+
+def test_the_page_has_the_intervals_over_the_copies(tmp_path: Path) -> None:
+    """It said "one draw of chance" although several had been replayed, and cut the names of rows."""
+    compared = shadowtime.compare(LOG, ["easy:runtime=requested", "easy-sjbf"], runtime=["last-two", Half], copies=2)
+    compared.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    (part,) = re.findall("On copies of the log</h3>(.*?)</table>", page, flags=re.S)
+    ratios: Any = compared.relative(interval=True)
+    for row in ("easy-sjbf, last-two", "easy-sjbf, half"):
+        assert row in part
+        for bound in ("low", "high"):
+            assert f"{100 * ratios.loc[row, ('mean_wait', bound)]:.1f} %" in part
+    shadowtime.compare(LOG, ["easy", "fcfs"]).report(tmp_path / "one.html")
+    assert "On copies of the log" not in (tmp_path / "one.html").read_text()
+
+
+def test_the_baseline_of_a_page_is_easy_with_requests(tmp_path: Path) -> None:
+    easy, two, mine = (shadowtime.replay(LOG, "easy", runtime=runtime) for runtime in (None, "last-two", Half))
+    mine.report(tmp_path / "page.html", two, easy)
+    assert "than the same jobs under easy, requested" in (tmp_path / "page.html").read_text()
+    mine.report(tmp_path / "page.html", shadowtime.replay(LOG, "fcfs"))
+    assert "than the same jobs under easy," in (tmp_path / "page.html").read_text()
+
+
+def test_a_page_does_not_say_what_a_policy_of_ones_own_plans_with(tmp_path: Path) -> None:
+    compared = shadowtime.compare(LOG, ["easy", in_order], runtime=["last-two"])
+    assert [draw.policy for draw in compared.draws] == ["easy, last-two", "in-order, last-two"]
+    compared.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "Easy, last-two plans with predictions (last-two)" in page
+    assert "in-order, last-two is given predictions (last-two)" in page
+
+
+def test_an_interval_of_a_difference_is_possible() -> None:
+    """Jobs that had waited for an hour waited 18 hours less, at the lower end of an interval."""
+    easy, other = (shadowtime.replay(shadowtime.read_log(jobs=1000), policy).record for policy in ("easy", "wfp"))
+    shapes = shape_of(easy.jobs.requested_time, easy.jobs.requested_processors, HOUR_AND_EIGHT)
+    for group in groups(easy, other):
+        of_shape = shapes == SHAPES.index(group.shape)
+        if group.longer.low is not None and group.longer.high is not None:
+            assert group.longer.low >= -easy.jobs.wait[of_shape].mean() - 1e-9
+            assert group.longer.high <= other.jobs.wait[of_shape].mean() + 1e-9
 
 
 def test_results_of_one_policy_have_different_names_on_the_page(tmp_path: Path) -> None:

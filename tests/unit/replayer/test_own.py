@@ -363,3 +363,11 @@ def test_an_argument_that_the_policy_would_not_use_is_refused(policy: str, optio
         waits(policy, **options)
     with pytest.raises(SettingsError, match=f"{option} '{value}': '{policy}' has its own"):
         shadowtime.compare(LOG, [policy, policy.replace("easy", "lwf")], **options)
+
+
+def test_a_column_that_a_queue_lacks_is_named_with_those_that_it_has() -> None:
+    def by_run_time(now: int, queue: Any, running: Any, free: int) -> Any:
+        return queue.run_time.argsort()
+
+    with pytest.raises(ReplayError, match="queue has no column 'run_time'; it has job_number, submit_time, processors"):
+        waits(by_run_time)

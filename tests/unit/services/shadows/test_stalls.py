@@ -12,7 +12,8 @@ from aiokafka import TopicPartition
 from shadowtime.services.shadows.io.pages import health_of
 from shadowtime.services.shadows.io.source import ShadowSource
 from shadowtime.services.shadows.machine.machine import PATIENCE, TwinMachine
-from shadowtime.shared.errors import BusError
+from shadowtime.services.shadows.options import ShadowOf
+from shadowtime.shared.errors import BusError, FollowError
 from shadowtime.shared.messages.decisions import Start
 from shadowtime.shared.messages.envelope import (
     CapacityChanged,
@@ -28,6 +29,7 @@ from shadowtime.shared.messages.envelope import (
 )
 from shadowtime.shared.messages.machine_capacity import Pool
 from shadowtime.shared.messages.reasons import FitsNow
+from shadowtime.shared.streaming.settings import Settings
 
 POOL = Pool(name="all", processors=4, memory=8, gpus=2)
 OPENED = ClusterOpened(time=0, cluster="mine", processors=4, mode="recorded", wait_bound="none", pools=(POOL,))
@@ -96,24 +98,28 @@ def test_a_job_that_is_presumed_to_be_over_does_not_block_memory_and_gpus() -> N
     assert (last.memory, last.gpus) == (4 + 8 * len(in_use), 2 * len(in_use))
 
 
+def followed(shadow: Driven) -> SimpleNamespace:
+    source = ShadowSource.__new__(ShadowSource)
+    source._twin = shadow.twin  # noqa: SLF001
+    return SimpleNamespace(run="mine/shadow/easy", sequence=3, source=source, behind=7_200.0, failure=lambda: None)
+
+
 def test_an_exact_shadow_names_the_job_that_it_waits_for_and_gives_it_up() -> None:
     shadow = Driven(exact=True)
     shadow.hear(submitted(1), submitted(2), SchedulingPoint(time=0), SchedulingPoint(time=7_200))
+    assert health_of([cast("Any", followed(shadow))])[0], "jobs really wait for hours"
+    shadow.hear(SchedulingPoint(time=90_000))
     assert shadow.twin.waits_for == (1, 0)
     assert [event.job_number for event in shadow.of(JobStarted)] == [1]
-    source = ShadowSource.__new__(ShadowSource)
-    source._twin = shadow.twin  # noqa: SLF001
-    follower = SimpleNamespace(run="mine/shadow/easy", sequence=3, source=source, behind=7_200.0, failure=lambda: None)
-    well, page = health_of([cast("Any", follower)])
+    well, page = health_of([cast("Any", followed(shadow))])
     assert not well
-    assert "waits for job 1: it started in the shadow 2.0 h ago, and not yet on the cluster" in str(page)
+    assert "waits for job 1: it started in the shadow 25.0 h ago, and not yet on the cluster" in str(page)
 
     shadow.hear(SchedulingPoint(time=PATIENCE - 1))
     assert len(shadow.of(JobStarted)) == 1
     shadow.hear(SchedulingPoint(time=PATIENCE))
     assert [(event.job_number, event.time) for event in shadow.of(JobStarted)] == [(1, 0), (2, 100)]
     assert shadow.twin.waits_for == (2, 100)
-    source._twin = shadow.twin  # noqa: SLF001
     shadow.hear(JobWithdrawn(time=PATIENCE + 5, job_number=2), SchedulingPoint(time=PATIENCE + 5))
     assert shadow.twin.waits_for is None
 
@@ -136,3 +142,21 @@ def test_a_shadow_does_not_wait_in_silence_for_a_kafka_that_is_away() -> None:
     consumer.answered -= 95
     with pytest.raises(BusError, match="Kafka has not answered for 95 s"):  # the follower reports it, and reconnects
         asyncio.run(source._poll(place))  # noqa: SLF001
+
+
+def test_a_shadow_continues_as_it_was_begun() -> None:
+    """Exact is the default. One by predictions of an earlier version goes on by predictions, unless asked."""
+
+    def source_of(exact: bool | None) -> ShadowSource:
+        source = ShadowSource(ShadowOf("c", "c/live", "c/shadow/easy", Settings(), exact=exact))
+        source._begin(OPENED, None)  # noqa: SLF001
+        return source
+
+    assert [source_of(exact).snapshot()["exact"] for exact in (None, True, False)] == [True, True, False]
+    for begun in (True, False):
+        state = source_of(begun).snapshot()
+        continued = source_of(None)
+        continued.restore(state)
+        assert continued.snapshot()["exact"] == begun
+        with pytest.raises(FollowError, match="exists already as"):
+            source_of(not begun).restore(state)

@@ -9,7 +9,7 @@ from rich.console import Console
 from shadowtime.services.shadows.comparison.schema import ConfidenceInterval
 from shadowtime.services.shadows.comparison.side_by_side import SideBySide
 from shadowtime.services.shadows.comparison.stored import StoredShadowCache, read, shadows_beside
-from shadowtime.services.shadows.comparison.text import tables, verdict
+from shadowtime.services.shadows.comparison.text import notes_of, tables, verdict
 from shadowtime.shared.errors import SnapshotMismatch, StateAltered
 from shadowtime.shared.formatting import clock
 from shadowtime.shared.streaming.protocols import RunState
@@ -107,3 +107,11 @@ def test_an_altered_shadow_hides_no_other() -> None:
         return [shadow.run for shadow in await StoredShadowCache(reader).shadows()]
 
     assert asyncio.run(shown()) == [BEST]
+
+
+def test_a_shadow_by_predictions_is_said_to_be_inexact() -> None:
+    exact = stored(30)
+    predicted = exact.replace(b'"real":"kth/live"', b'"exact":false,"real":"kth/live"')
+    assert predicted != exact
+    said = [[*notes_of("best", read(BEST, snapshot).compared)] for snapshot in (exact, predicted)]
+    assert ["half or double" in " ".join(notes) for notes in said] == [False, True]
